@@ -48,6 +48,8 @@ from experiments.simulation.text_controls import Texts
 from experiments.terminal import Terminal
 
 START_DEADLINE_S = 60.0
+WALK_INS = 8
+"""Places that stay free for people who look at a demo."""
 WAVES_MAX = 12
 BARREN = 5
 """So many people in a row of whom none passes are no chance: of the usual mixes one in five may fail."""
@@ -153,8 +155,10 @@ def send_people(
     terminal.line(f"{HEADING} Mix: {mix}; seed {seed}.")
     slots = Slot.objects.filter(study=study).count()
     if slots < wanted:
-        terminal.line(f"The design has {slots} places, so that {slots} are to pass and not {wanted}.")
-        wanted = slots
+        wanted = slots - min(WALK_INS, slots // 4)
+        terminal.line(
+            f"The design has {slots} places: {wanted} people are to pass, the others are for visitors."
+        )
     outcomes: list[Outcome] = []
     began, before = time.monotonic(), _passed(study)
     sent = barren = 0

@@ -372,6 +372,11 @@ class Paradigm(Protocol):
         """Slots per condition so that `plans` yields at least `count` plans."""
         ...
 
+    def more_places(self, design: Any) -> Mapping[str, Any]:
+        """Keys of `[design]` that make more places than the file has, if they do not follow from slots, so
+        that visitors of a demo find one. Empty: nothing does."""
+        ...
+
     def lane(self, route: Route) -> str | None:
         """The lane from which this person gets a slot; None: none of the study's slots is for this person."""
         ...

@@ -82,6 +82,9 @@ class Perturbations(base.Design):
         return Search(self.names, self.light, self.strong, self.rule)
 
 
+RATERS_MAX = 100
+
+
 class RatingDesign(base.Design):
     """`raters_per_explanation` people rate each explanation, in lists of at most `list_length` explanations.
 
@@ -94,7 +97,7 @@ class RatingDesign(base.Design):
     person, and are no part of the rounds.
     """
 
-    raters_per_explanation: int = Field(5, ge=1, le=100)
+    raters_per_explanation: int = Field(5, ge=1, le=RATERS_MAX)
     list_length: int = Field(20, ge=1, le=500)
     questions: Literal["together", "split"] = "together"
     asked: tuple[Id, ...] = Field(QUESTIONS, min_length=1, max_length=12)
@@ -235,6 +238,10 @@ class Rating(BaseParadigm):
     def pilot_slots(self, design: RatingDesign, pool: base.Pool, count: int) -> int:
         """The lists follow from the explanations; the slots of a condition have no influence."""
         return 1
+
+    def more_places(self, design: RatingDesign) -> Mapping[str, object]:
+        """One more round."""
+        return {"raters_per_explanation": min(design.raters_per_explanation + 1, RATERS_MAX)}
 
     def lane(self, route: base.Route) -> str | None:
         """The round of the person's earlier sessions, else the one with most free lists. So no person rates

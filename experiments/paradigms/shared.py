@@ -69,6 +69,10 @@ class BaseParadigm:
         """Plans in permuted blocks hold every condition once per round."""
         return -(-count // len(pool.conditions))
 
+    def more_places(self, design: Any) -> Mapping[str, Any]:
+        """Slots do."""
+        return {}
+
     def lane(self, route: Route) -> str | None:
         """One lane for all people."""
         return LANE

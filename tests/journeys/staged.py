@@ -146,11 +146,12 @@ def state(
 
 
 class Stage:
-    """Serves one state to one browser page and keeps what the page sends."""
+    """Serves one state to one browser page, as to a person of its own, and keeps what the page sends."""
 
     def __init__(self, page: Page, shown: Mapping[str, Any], built: Path = DIST) -> None:
         self.page, self.shown, self.built = page, dict(shown), built
-        self.sent: list[dict[str, Any]] = []
+        self.sitting = f"staged-{next(NUMBERS)}"
+        self._stored: list[dict[str, Any]] = []
         page.route("**/*", self._answer)
 
     def open(self) -> None:
@@ -163,6 +164,13 @@ class Stage:
         """From a page of that kind to the trial after it."""
         self.page.locator(f"[data-page={kind}] .button.primary:not(:disabled)").click()
         self.page.wait_for_selector(".board, .rating")
+
+    def sent(self, count: int) -> list[dict[str, Any]]:
+        """What was answered, in order, once `count` answers are here: the page goes on without waiting for
+        the server, so what comes next may be shown before."""
+        if len(self._stored) < count:
+            self.page.wait_for_event("response", lambda _: len(self._stored) >= count)
+        return list(self._stored)
 
     def press(self, key: str) -> None:
         """Answers the trial that is shown."""
@@ -209,13 +217,15 @@ class Stage:
     def _api(self, route: Route, path: str, body: Any) -> None:
         reply: Any = {}
         if path == "/api/sessions/":
-            reply = {"token": "t", "session": self.shown, "query": None, "sitting": "staged"}
+            reply = {"token": "t", "session": self.shown, "query": None, "sitting": self.sitting}
         elif path == "/api/session/":
             reply = self.shown
         elif path == "/api/session/responses/":
-            self.sent.extend(body["responses"])
-            self.shown["next"] = len(self.sent)
+            # As on the server, an answer that is sent twice is stored once.
+            known = {response["trial"] for response in self._stored}
+            self._stored.extend(each for each in body["responses"] if each["trial"] not in known)
+            self.shown["next"] = len(self._stored)
             told = {each["trial"]: each for response in body["responses"] for each in self._told(response)}
             self.shown["feedback"] = next(reversed(told.values()), None)
-            reply = {"next": len(self.sent), "step": "trials", "feedback": told}
+            reply = {"next": len(self._stored), "step": "trials", "feedback": told}
         route.fulfill(body=json.dumps(reply), content_type="application/json")

@@ -156,7 +156,7 @@ def loading(page: Page) -> None:
     page.route("**/m/**", lambda route: None)
     page.goto(f"{staged.SITE}/join/staged/")
     page.locator("[data-page=block] .button:disabled").wait_for()
-    assert stage.sent == []
+    assert stage.sent(0) == []
 
 
 def waiting(page: Page) -> None:

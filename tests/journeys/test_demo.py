@@ -16,12 +16,15 @@ from pathlib import Path
 
 import pytest
 
+from crowd.management.commands.demo import scaled
 from crowd.rehearsal.demo import DemoFailed, check_port, sessions_line
 from experiments.simulation import OBSERVERS
 from experiments.simulation.client import Outcome
 from experiments.simulation.controls import ALL
 from experiments.simulation.population import DEFAULT_MIX
+from experiments.study_file import load_study
 from tests import services
+from tests.experiments.protocols import RATING, TWO_MODELS, write
 from tests.world import write_study
 
 CONDITIONS = ("Baseline", "Control", "Saliency", "Occlusion")
@@ -56,6 +59,15 @@ def run_demo(env: dict[str, str], study: Path | str, *more: str) -> subprocess.C
 def cells(text: str, first: str) -> list[list[str]]:
     """The table rows that begin with these words, cut at gaps of two spaces."""
     return [re.split(r"\s{2,}", line.strip()) for line in text.splitlines() if line.startswith(first)]
+
+
+def test_it_keeps_places_for_visitors_in_a_design_whose_places_do_not_follow_from_slots(
+    tmp_path: Path,
+) -> None:
+    """One more rater for each explanation: a whole round of lists beside those of the simulated people."""
+    study = load_study(write(tmp_path / "r", "ratings", "rating", RATING, sources=TWO_MODELS))
+    wanted, changes = scaled(study, 40)
+    assert (wanted, changes["design"]) == (40, {**study.design, "raters_per_explanation": 3})
 
 
 @pytest.mark.both_databases("the demo keeps its rows in SQLite")

@@ -92,10 +92,12 @@ def test_it_shows_every_page_of_a_study_of_ratings(
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, **server_env}, capture_output=True, text=True)
     assert done.returncode == 0 and "Not reached" not in done.stdout, done.stdout + done.stderr
     names = [file.stem.split("-", 1)[1] for file in (tmp_path / "to" / "de").glob("*.png")]
-    # All lists are met alike.
+    # All lists are met alike, and each has explanations of both models.
     assert {name for name in names if "list" in name and name.startswith(("trial-rate", "end-"))} == {
-        "trial-rate-test-round-0-list-0", "end-debrief-round-0-list-0"
-    }  # fmt: skip
+        "trial-rate-test-saliency-coarse-round-0-list-0",
+        "trial-rate-test-saliency-fine-round-0-list-0",
+        "end-debrief-round-0-list-0",
+    }
 
 
 SQUARE = (

@@ -72,13 +72,17 @@ def test_it_goes_from_a_file_to_report_and_export(
 ) -> None:
     printed = run(toy_env, "study_check", str(study))
     assert "no plans that differ in the condition alone" in printed
-    run(toy_env, "simulate", str(study), "-n", str(PEOPLE), "--url", toy_server.url, "--mix", "guesser=1")
+    # One after the other: a person who is screened leaves the place to people who are still to come. If all
+    # come at once, the speed of the machine decides who is turned away before a place is left.
+    crowd = ("-n", str(PEOPLE), "--mix", "guesser=1", "--concurrency", "1")
+    run(toy_env, "simulate", str(study), "--url", toy_server.url, *crowd)
     run(toy_env, "report", SLUG, "--origin", "simulated", "--out", str(tmp_path / "report"))
     run(toy_env, "export", SLUG, "--out", str(tmp_path / "export"))
 
     trials, people = (rows_of(tmp_path / "export" / f"{name}.csv") for name in ("trials", "participants"))
-    # People come again as long as a place is left; who leaves one, leaves it to others.
+    left = {row["slot"] for row in people if row["status"] == "screened"}
     people = [row for row in people if row["status"] == "passed"]
+    assert left and left <= {row["slot"] for row in people}, "every place that was left was taken again"
     trials = [row for row in trials if row["session"] in {person["session"] for person in people}]
     assert len(people) == PEOPLE and len(trials) == PEOPLE * TRIALS
     assert Counter(row["lane"] for row in people) == {"left-desk": 3, "right-desk": 3}

@@ -28,7 +28,6 @@ from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
 from stimuli.datasets.photographs import cut
 
-WALK_INS = 8
 PHOTOGRAPHS = "grass-or-gravel"
 
 
@@ -140,7 +139,8 @@ def scaled(definition: StudyDefinition, participants: int) -> tuple[int, dict[st
     """How many are to pass, and the changed conditions that leave the walk-in places free.
 
     The number is rounded up to whole conditions; slots are as many as the paradigm needs for so many plans.
-    If the file has exactly these slots, or the plans do not follow from slots, nothing is changed.
+    If the file has exactly these slots nothing is changed. If the plans do not follow from slots, the
+    paradigm says what makes more of them.
     """
     count = len(definition.conditions)
     if participants < 1:
@@ -149,9 +149,12 @@ def scaled(definition: StudyDefinition, participants: int) -> tuple[int, dict[st
     paradigm, design = get_paradigm(definition.paradigm), design_of(definition)
     planned = tuple(PlanCondition(c.name, c.role, 0) for c in definition.conditions)
     pool = Pool((), planned, (), definition.stimuli.balance, 0, 0)
-    slots = paradigm.pilot_slots(design, pool, wanted + WALK_INS)
+    slots = paradigm.pilot_slots(design, pool, wanted + demo.WALK_INS)
     follow = slots > paradigm.pilot_slots(design, pool, 1)
-    if not follow or all(condition.slots == slots for condition in definition.conditions):
+    if not follow:
+        more = paradigm.more_places(design)
+        return wanted, {"design": {**definition.design, **more}} if more else {}
+    if all(condition.slots == slots for condition in definition.conditions):
         return wanted, {}
     tables = [condition.model_dump(mode="json", exclude_none=True) for condition in definition.conditions]
     return wanted, {"conditions": [{**table, "slots": slots} for table in tables]}

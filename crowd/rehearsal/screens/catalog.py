@@ -141,10 +141,17 @@ def screens_at(stop: Stop, condition: str = "") -> Iterator[Screen]:
         yield Screen(f"gate/{stop.kind}/again", f"Page: {name}, after a failed try", when, condition)
 
 
-def sorts_of(slot: Slot) -> dict[tuple[str, str, str], int]:
-    """(kind, phase, check) of each trial of the slot -> the first position that has it."""
-    rows = Trial.objects.filter(slot=slot).order_by("-position")
-    return {(row.kind, row.phase, row.check_kind): row.position for row in rows}
+def sorts_of(slot: Slot) -> dict[tuple[str, str, str, str], int]:
+    """(kind, phase, check, condition) of each trial of the slot -> the first position that has it. The
+    condition is empty if it is the slot's, and for checks that show nothing of it."""
+    rows = Trial.objects.filter(slot=slot).select_related("condition").order_by("-position")
+    return {(row.kind, row.phase, row.check_kind, _of(row, slot)): row.position for row in rows}
+
+
+def _of(trial: Trial, slot: Slot) -> str:
+    if slot.condition_id or trial.condition is None or trial.stimulus_id is None:
+        return ""
+    return trial.condition.name
 
 
 def parts_of(slot: Slot) -> list[int]:
@@ -153,8 +160,8 @@ def parts_of(slot: Slot) -> list[int]:
     return sorted(row["first"] for row in rows)
 
 
-def trial_key(kind: str, phase: str, check: str) -> str:
-    return "/".join(filter(None, ("trial", kind, phase, check)))
+def trial_key(kind: str, phase: str, check: str, condition: str) -> str:
+    return "/".join(filter(None, ("trial", kind, phase, check, condition)))
 
 
 def has_examples(slot: Slot, position: int, study: Study) -> bool:
@@ -174,25 +181,39 @@ def first_plain(slot: Slot, study: Study) -> int:
 
 
 def arms_of(study: Study) -> dict[str, Slot]:
-    """One slot of each condition, by its name. If slots have not one condition: one of those that are met
-    alike, by its arm."""
+    """One slot of each condition, by its name. If slots have not one condition: by their arms, those that are
+    needed so that all that is met in some slot is met."""
     slots = Slot.objects.filter(study=study, pilot=False).select_related("condition")
     told, met = get_paradigm(study.paradigm).arm_texts(definition_of(study)), _met(study)
-    arms: dict[object, tuple[str, Slot]] = {}
+    arms: dict[str, Slot] = {}
+    seen: set[object] = set()
     for slot in slots.order_by("condition__ordinal", "ordinal"):
-        name = slot.condition.name if slot.condition else slot.arm
-        look = (told.get(slot.arm.partition("/")[0]), frozenset(met.get(slot.pk, ())))
-        arms.setdefault(name if slot.condition else look, (name, slot))
-    return dict(arms.values())
+        text = told.get(slot.arm.partition("/")[0])
+        pages = {slot.condition.name} if slot.condition else {(text, page) for page in met.get(slot.pk, ())}
+        if not pages <= seen:
+            arms[slot.condition.name if slot.condition else slot.arm] = slot
+            seen |= pages
+    return arms
 
 
 def _met(study: Study) -> dict[int, set[object]]:
-    """Slots without a condition of their own: what is met in which block, with any pictures."""
+    """Slots without a condition of their own: what is met in which block and condition, with any pictures."""
     trials = Trial.objects.filter(slot__study=study, slot__condition=None, slot__pilot=False)
-    rows = trials.values_list("slot_id", "block", "kind", "phase", "check_kind", "explained", "extra")
+    fields = (
+        "slot_id",
+        "block",
+        "kind",
+        "phase",
+        "check_kind",
+        "explained",
+        "extra",
+        "condition_id",
+        "stimulus_id",
+    )
     met: dict[int, set[object]] = {}
-    for slot, *sort, extra in rows.iterator(2000):
-        met.setdefault(slot, set()).add((*sort, frozenset(extra.get("questions", ()))))
+    for slot, *sort, extra, condition, stimulus in trials.values_list(*fields).iterator(2000):
+        asked = frozenset(extra.get("questions", ()))
+        met.setdefault(slot, set()).add((*sort, asked, condition if stimulus else None))
     return met
 
 
@@ -208,7 +229,7 @@ def _of_condition(study: Study, name: str, slot: Slot) -> Iterator[Screen]:
             # The last questions are the same for all; what is told of a condition is not.
             yield from screens_at(stop, name if stop.place != "end" else "")
     for sort, position in sorted(sorts_of(slot).items(), key=lambda pair: pair[1]):
-        kind, phase, check = sort
+        kind, phase, check, _ = sort
         what, when = (
             CHECKS.get(check, f"Trial: {kind}"),
             f"number {position + 1} of a session; phase: {phase}",

@@ -98,11 +98,11 @@ def farthest(line: Line, jitter: float) -> float:
 
 
 def task_pair(line: Line, severity: float, jitter: float) -> Pair:
-    """The colours of plates that people of `severity` read slowly: the contrast for them is midway between
-    LEAST_CONTRAST and MOST_CONTRAST. BadSpec if no such colours can be shown, or if people whose cones are
-    missing would read them.
+    """The colours of plates that people of `severity` read slowly: the contrast for them is midway, in ratio,
+    between LEAST_CONTRAST and MOST_CONTRAST. BadSpec if no such colours can be shown, or if people whose
+    cones are missing would read them.
     """
-    wanted = (LEAST_CONTRAST + MOST_CONTRAST) / 2
+    wanted = math.sqrt(LEAST_CONTRAST * MOST_CONTRAST)
 
     def seen(chosen: Pair) -> float:
         return float(np.mean([chosen.contrast(axis, severity) for axis in EYES[line]]))
@@ -110,7 +110,7 @@ def task_pair(line: Line, severity: float, jitter: float) -> Pair:
     step = _step(line, jitter, wanted, seen)
     if step is None:
         raise BadSpec(
-            f"severity = {severity} on the axis {line}: colours that are {wanted:g} Delta E apart for such "
+            f"severity = {severity} on the axis {line}: colours that are {wanted:.1f} Delta E apart for such "
             f"eyes cannot be shown with a jitter of {jitter:g}: choose a lower severity or less jitter"
         )
     chosen = pair(line, step)

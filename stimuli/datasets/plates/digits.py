@@ -81,5 +81,5 @@ def typical_first(digits: Digits, chosen: NDArray[np.int64]) -> NDArray[np.int64
     flat = digits.ink.reshape(len(digits.ink), -1)
     means = {label: flat[digits.labels == label].mean(axis=0) for label in np.unique(digits.labels)}
     away = {label: np.linalg.norm(flat[chosen] - mean, axis=1) for label, mean in means.items()}
-    own = away.pop(digits.labels[chosen[0]])
-    return chosen[np.argsort(own - np.min(list(away.values()), axis=0), kind="stable")]
+    to_its_mean = away.pop(digits.labels[chosen[0]])
+    return chosen[np.argsort(to_its_mean - np.min(list(away.values()), axis=0), kind="stable")]

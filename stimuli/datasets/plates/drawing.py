@@ -48,7 +48,7 @@ class Shape:
         rows = (y - self.middle[1]) / self.side * cells + (top + bottom) / 2 - 0.5
         columns = (x - self.middle[0]) / self.side * cells + (left + right) / 2 - 0.5
         smooth = ndimage.map_coordinates(ink, [rows, columns], order=3, mode="constant", cval=0.0)
-        return np.asarray(smooth >= INK)
+        return np.asarray((smooth >= INK) & (np.hypot(x, y) <= 1))
 
 
 def _extent(profile: Floats) -> tuple[int, int]:
@@ -69,20 +69,30 @@ def draw_mask(shape: Shape, size_px: int) -> Mask:
     return shape.covers(x, y)
 
 
+@dataclass(frozen=True, slots=True)
+class Painted:
+    """The dots of a plate, which of them are the figure's, bool (N,), and their linear light (N, 3)."""
+
+    dots: Dots
+    is_figure: NDArray[np.bool_]
+    colours: Linear
+
+
 def paint(
     is_figure: NDArray[np.bool_], colours: Pair, jitter: float, darker: float, rng: np.random.Generator
 ) -> Linear:
     """The colours of the dots (N, 3): each of its own lightness, drawn within `jitter` points of L* about the
-    middle, for figure and ground alike. Only where `darker` is not 0 is the figure that many points darker.
+    middle, for figure and ground alike; the figure is `darker` points below that.
     """
     lightness = MIDDLE_LIGHTNESS + rng.uniform(-jitter, jitter, len(is_figure)) - darker * is_figure
     return lit(np.where(is_figure[:, None], colours.figure, colours.ground), lightness)
 
 
-def render(dots: Dots, colours: Linear, size_px: int) -> Pixels:
+def render(painted: Painted, size_px: int) -> Pixels:
     """The picture, uint8 (size_px, size_px, 3). Edges are mixed in linear light, so that equal luminance
     stays equal there.
     """
+    dots = painted.dots
     radii = dots.radii * DISC_RADIUS * size_px
     middles = (dots.middles * DISC_RADIUS + 0.5) * size_px - 0.5
     reach = int(np.ceil(radii.max())) + 1
@@ -96,7 +106,7 @@ def render(dots: Dots, colours: Linear, size_px: int) -> Pixels:
     total = np.maximum(np.bincount(places, cover.ravel(), size_px**2), 1e-12)
     picture = np.empty((size_px**2, 3))
     for channel in range(3):
-        weighted = (cover * colours[:, channel, None, None]).ravel()
+        weighted = (cover * painted.colours[:, channel, None, None]).ravel()
         mean = np.bincount(places, weighted, size_px**2) / total
         covered = np.minimum(total, 1)
         picture[:, channel] = mean * covered + PAPER * (1 - covered)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,12 +11,11 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from stimuli.datasets.plates.colours import Line, Pair, task_pair
 from stimuli.datasets.plates.digits import Digits, read_digits, typical_first
-from stimuli.datasets.plates.drawing import KNOWN_DARKER, Shape, draw_mask, draw_shape, paint, render
+from stimuli.datasets.plates.drawing import KNOWN_DARKER, Painted, Shape, draw_mask, draw_shape, paint, render
 from stimuli.datasets.plates.packing import PACKINGS, packed
 from stimuli.errors import BadSpec
 from stimuli.registry import Params, read_params
@@ -25,6 +25,8 @@ from stimuli.types import Item, Mask, Pixels, Split, Use
 DRAWING_VERSION = 1
 MODEL_SOURCES_MIN = 4
 """Different digits of each label that are left for training."""
+MODEL_KNOWN_EVERY = 10
+"""Of the plates that train the model, one in so many is a known one, so that it has met such as well."""
 CLEAR_SHARE = 0.25
 """Known plates are drawn from this clearest part of the digits of their label."""
 KINDS: dict[Use, int] = {"task": 1, "known": 2, "blank": 3, "tuning": 4}
@@ -90,7 +92,11 @@ class PlatesDataset:
         return tuple(plan.item for plan in self.plans.values() if plan.item.split == split)
 
     def pixels(self, key: str) -> Pixels:
-        """uint8 (size_px, size_px, 3). Which of the two colours is the figure's is drawn for each plate."""
+        """uint8 (size_px, size_px, 3)."""
+        return render(self.painted(key), self.params.size_px)
+
+    def painted(self, key: str) -> Painted:
+        """The dots of a plate. Which of the two colours is the figure's is drawn for each."""
         plan, shape = self._plan(key), self._shape(key)
         rng = plan.stream(LAYOUT)
         dots = packed(self.params.seed, int(rng.integers(PACKINGS))).turned(rng)
@@ -100,7 +106,7 @@ class PlatesDataset:
         if plan.item.use == "blank":
             is_figure = rng.permutation(is_figure)
         darker = KNOWN_DARKER if plan.item.use == "known" else 0.0
-        return render(dots, paint(is_figure, colours, self.params.jitter, darker, rng), self.params.size_px)
+        return Painted(dots, is_figure, paint(is_figure, colours, self.params.jitter, darker, rng))
 
     def mask(self, key: str) -> Mask:
         """The place of the digit, bool (size_px, size_px); of a blank plate nothing."""
@@ -156,26 +162,18 @@ def _plans(params: PlatesParams, digits: Digits) -> list[PlatePlan]:
     model = _labels(params, params.model_count, rng)
     queues = {label: _queue(digits, label, rng) for label in params.digits}
     for label, queue in queues.items():
-        asked = sum(labels.count(label) for labels in wanted.values())
-        if len(queue) < asked + MODEL_SOURCES_MIN:
-            raise BadSpec(
-                f"plates for people take {asked} different handwritten digits {label}, and at least "
-                f"{MODEL_SOURCES_MIN} more train the model, but there are {len(queue)}: lower count, known, "
-                "tuning or blank, or give `path`, a folder with MNIST's files"
-            )
-    clear = {
-        label: _clear_first(digits, queue, wanted["known"].count(label)) for label, queue in queues.items()
-    }
+        _refuse_too_few(label, len(queue), sum(labels.count(label) for labels in wanted.values()))
+        queues[label] = _clear_first(digits, queue, wanted["known"].count(label))
     plans = [
-        _plan_of(params, digits, ("people", use, index), clear[label].pop(0), label)
+        _plan_of(params, digits, ("people", use, index), queues[label].popleft(), label)
         for use, labels in wanted.items()
         for index, label in enumerate(labels)
     ]
-    left = {label: list(queue) for label, queue in clear.items()}
     for index, label in enumerate(model):
-        source = left[label].pop(0)
-        left[label].append(source)
-        plans.append(_plan_of(params, digits, ("model", "task", index), source, label))
+        source = queues[label][0]
+        queues[label].rotate(-1)
+        use: Use = "known" if index % MODEL_KNOWN_EVERY == 0 and params.known else "task"
+        plans.append(_plan_of(params, digits, ("model", use, index), source, label))
     return plans
 
 
@@ -186,15 +184,25 @@ def _labels(params: PlatesParams, number: int, rng: np.random.Generator) -> list
     return [int(label) for label in rng.permutation(labels[:number])]
 
 
-def _queue(digits: Digits, label: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    return rng.permutation(np.flatnonzero(digits.labels == label))
+def _queue(digits: Digits, label: int, rng: np.random.Generator) -> deque[int]:
+    """All digits of a label, in an order drawn."""
+    return deque(rng.permutation(np.flatnonzero(digits.labels == label)).tolist())
 
 
-def _clear_first(digits: Digits, queue: NDArray[np.int64], number: int) -> list[int]:
+def _refuse_too_few(label: int, there: int, asked: int) -> None:
+    if there < asked + MODEL_SOURCES_MIN:
+        raise BadSpec(
+            f"plates for people take {asked} different handwritten digits {label}, and at least "
+            f"{MODEL_SOURCES_MIN} more train the model, but there are {there}: lower count, known, tuning or "
+            "blank, or give `path`, a folder with MNIST's files"
+        )
+
+
+def _clear_first(digits: Digits, queue: deque[int], number: int) -> deque[int]:
     """The queue with `number` of its clearest digits moved to its head, still in an order drawn."""
-    clear = set(typical_first(digits, queue)[: max(number, int(len(queue) * CLEAR_SHARE))].tolist())
-    head = [source for source in queue.tolist() if source in clear][:number]
-    return head + [source for source in queue.tolist() if source not in set(head)]
+    clear = set(typical_first(digits, np.array(queue))[: max(number, int(len(queue) * CLEAR_SHARE))].tolist())
+    head = dict.fromkeys([source for source in queue if source in clear][:number])
+    return deque([*head, *(source for source in queue if source not in head)])
 
 
 def _plan_of(

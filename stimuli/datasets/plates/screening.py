@@ -8,7 +8,7 @@ import numpy as np
 
 from stimuli.datasets.plates.colours import Line, screening_pair
 from stimuli.datasets.plates.digits import read_digits, typical_first
-from stimuli.datasets.plates.drawing import KNOWN_DARKER, draw_shape, paint, render
+from stimuli.datasets.plates.drawing import KNOWN_DARKER, Painted, draw_shape, paint, render
 from stimuli.datasets.plates.packing import PACKINGS, packed
 from stimuli.errors import BadSpec
 from stimuli.types import Pixels
@@ -64,7 +64,8 @@ def screening_plates(
         shape = draw_shape(digits.drawn(int(rng.choice(clear))), rng)
         chosen = colours if rng.random() < 0.5 else colours.swapped()
         darker = KNOWN_DARKER if place in control else 0.0
-        painted = paint(shape.covers(*dots.middles.T), chosen, JITTER, darker, rng)
-        pixels = render(dots, painted, size_px)
+        is_figure = shape.covers(*dots.middles.T)
+        painted = Painted(dots, is_figure, paint(is_figure, chosen, JITTER, darker, rng))
+        pixels = render(painted, size_px)
         plates.append(ScreeningPlate(f"plate-{place:02d}", pixels, CHOICES, str(answer), place in control))
     return tuple(plates)
