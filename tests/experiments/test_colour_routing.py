@@ -14,6 +14,7 @@ from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Route
 from experiments.plates import remove_answers
 from experiments.words import table_of
+from tests.experiments.checked import VISIONS, at_the_end, checked_study, person
 from tests.experiments.protocols import answer
 
 pytestmark = pytest.mark.django_db
