@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from analysis.stats.results import StatsError
+from analysis.stats.results import Row, StatsError
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,10 @@ class LabelScores:
     positive: str | None
     absent: tuple[str, ...]
     count: int
+
+    def table(self) -> list[Row]:
+        """One row, by the names of the fields; the absent classes are one text."""
+        return [{**asdict(self), "absent": ", ".join(map(str, self.absent))}]
 
 
 def label_scores(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import mannwhitneyu, rankdata, wilcoxon
 
-from analysis.stats.results import ROUNDING, StatsError, checked_array, has_spread
+from analysis.stats.results import ROUNDING, Row, StatsError, checked_array, has_spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,10 @@ class MannWhitney:
     p: float
     rank_biserial: float
     method: Literal["exact", "asymptotic"]
+
+    def table(self) -> list[Row]:
+        """One row, by the names of the fields."""
+        return [asdict(self)]
 
 
 def mann_whitney(first: ArrayLike, second: ArrayLike) -> MannWhitney:
@@ -58,6 +62,10 @@ class SignedRank:
     pairs: int
     equal: int
     method: Literal["exact", "asymptotic"]
+
+    def table(self) -> list[Row]:
+        """One row, by the names of the fields."""
+        return [asdict(self)]
 
 
 def signed_rank(first: ArrayLike, second: ArrayLike) -> SignedRank:

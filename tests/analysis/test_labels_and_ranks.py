@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import rankdata
 from sklearn.metrics import accuracy_score, f1_score
 
 from analysis.stats.labels import label_scores
-from analysis.stats.nonparametric import signed_rank
+from analysis.stats.nonparametric import mann_whitney, signed_rank
 from analysis.stats.results import StatsError
 
 pytestmark = [pytest.mark.pure, pytest.mark.filterwarnings("error")]
@@ -71,3 +72,15 @@ def test_no_difference_is_a_sentence() -> None:
         signed_rank([1, 2], [1, 2])
     with pytest.raises(StatsError, match="2 and 1 values"):
         signed_rank([1, 2], [1])
+
+
+def test_results_are_tables_of_their_numbers() -> None:
+    """As pandas takes them, one row each."""
+    first, second = [0.2, 0.5, 0.6, 0.9], [0.1, 0.3, 0.8, 0.4]
+    for result in (mann_whitney(first, second), signed_rank(first, second)):
+        (row,) = pd.DataFrame(result.table()).to_dict("records")
+        assert row == {name: getattr(result, name) for name in row} and row["p"] == result.p
+        assert {"rank_biserial", "method"} < set(row)
+    scores = label_scores(["a", "b", "a"], ["a", "a", "a"], "abcd")
+    (row,) = pd.DataFrame(scores.table()).to_dict("records")
+    assert (row["accuracy"], row["f1"], row["count"], row["absent"]) == (2 / 3, scores.f1, 3, "c, d")

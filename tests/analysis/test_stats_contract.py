@@ -21,15 +21,21 @@ from analysis.stats import (
     anova,
     association,
     blocked,
+    budget,
     clustered,
     crossed,
     labels,
+    margin,
     nonparametric,
+    overlap,
+    pair_power,
+    pigeonhole,
     posthoc,
     power,
     proportions,
     rank_power,
     results,
+    signal,
     utility,
 )
 from analysis.stats.results import Interval, StatsError
@@ -78,7 +84,19 @@ def small_fit(effects: bool) -> crossed.CrossedFit:
     )
 
 
+def small_difference(people: int, items: int) -> pigeonhole.CrossedEstimate:
+    rng = np.random.default_rng(7)
+    person, item = np.divmod(np.arange(people * items), items)
+    cells = ["a" if cell else "b" for cell in (person + item) % 2]
+    yes = rng.integers(0, 2, person.size)
+    return pigeonhole.pigeonhole(yes, cells, person, item, {"a": 1, "b": -1}, draws=50)
+
+
 fits = st.sampled_from([small_fit(True), small_fit(False)])
+differences = st.sampled_from([small_difference(12, 30), small_difference(13, 40), small_difference(3, 4)])
+regions = st.lists(st.one_of(st.lists(st.integers(0, 5), min_size=1, max_size=4), anything), max_size=4)
+yes = st.one_of(st.lists(st.sampled_from([0, 1, True]), min_size=6, max_size=6), lists)
+times = st.one_of(st.lists(st.sampled_from([0, 900, 3000, np.nan]), min_size=6, max_size=6), lists)
 summaries = st.builds(anova.Summary, counts, anything, anything)
 # By module and name: the arguments in order; a mapping as the last one holds those given by keyword.
 CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
@@ -100,7 +118,7 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (anova, "one_way_from_summaries"): (st.lists(summaries, max_size=3),),
     (anova, "eta_squared_interval"): (anything, counts, counts, st.fixed_dictionaries({"level": levels})),
     (anova, "eta_squared_condition_by_session"): (some(tables),),
-    (association, "rank_association"): (rater, rater, rater, st.fixed_dictionaries({"draws": FEW_DRAWS})),
+    (association, "rank_association"): (rater, rater, rater, st.fixed_dictionaries({"level": levels})),
     (clustered, "clustered_mean"): (rater, rater, rater, st.fixed_dictionaries({"level": levels})),
     (clustered, "clustered_difference"): (
         rater,
@@ -113,6 +131,15 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
         lists,
         st.lists(st.text(max_size=1), max_size=8),
         st.lists(st.integers(0, 3), max_size=8),
+    ),
+    (budget, "within_budget"): (yes, times, st.one_of(st.none(), st.just(3000), anything)),
+    (budget, "budget_curve"): (
+        yes,
+        times,
+        rows_of,
+        rows_of,
+        st.one_of(st.just([0, 1000, 3000]), lists),
+        st.fixed_dictionaries({"level": levels}),
     ),
     (crossed, "fit_crossed"): (answers, some(columns), some(rows_of)),
     (crossed, "likelihood_ratio"): (fits, fits),
@@ -127,8 +154,37 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
         st.lists(names, max_size=3),
         st.one_of(st.none(), names),
     ),
+    (margin, "margin_decision"): (
+        differences,
+        st.one_of(st.floats(0.01, 0.6), anything),
+        st.fixed_dictionaries({"power": levels}),
+    ),
     (nonparametric, "mann_whitney"): (lists, lists),
     (nonparametric, "signed_rank"): (rater, rater),
+    (overlap, "intersection_over_union"): (
+        st.one_of(st.lists(st.integers(0, 5)), anything),
+        st.lists(st.integers(0, 5)),
+    ),
+    (overlap, "region_overlap"): (
+        regions,
+        st.one_of(st.lists(names, max_size=4), lists),
+        st.lists(st.integers(0, 1), max_size=4),
+        st.fixed_dictionaries({"level": levels}),
+    ),
+    (pigeonhole, "pigeonhole"): (
+        yes,
+        rows_of,
+        rows_of,
+        rows_of,
+        some(st.one_of(st.sampled_from([1, -1, 0.5]), anything)),
+        st.fixed_dictionaries(
+            {
+                "scale": st.sampled_from(["share", "logit", "log", "probit", "cube"]),
+                "draws": FEW_DRAWS,
+                "seed": st.sampled_from([0, 3, -1, "9"]),
+            }
+        ),
+    ),
     (posthoc, "holm"): (st.one_of(st.lists(shares, max_size=5), lists),),
     (posthoc, "tukey_kramer"): (some(lists),),
     (posthoc, "tukey_kramer_from_summaries"): (
@@ -139,20 +195,18 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (power, "effect_size_f"): (lists, anything, st.one_of(st.none(), lists)),
     (power, "effect_size_f_from_eta_squared"): (anything,),
     (power, "anova_power"): (st.lists(counts, max_size=4), anything),
-    (power, "rating_power"): (
-        counts,
-        counts,
-        anything,
-        st.fixed_dictionaries({"rater_sd": anything, "explanation_sd": anything, "alpha": levels}),
-    ),
-    (power, "detectable_rating"): (
-        counts,
-        counts,
-        st.fixed_dictionaries({"power": levels, "alpha": levels}),
-    ),
     (power, "minimal_detectable_f"): (
         st.lists(counts, max_size=4),
         st.fixed_dictionaries({"power": levels, "alpha": levels}),
+    ),
+    (pair_power, "pair_power"): (
+        counts,
+        counts,
+        counts,
+        st.fixed_dictionaries(
+            {"pairs": counts, "rater_sd": anything, "explanation_sd": anything, "person_share": levels}
+            | {"alpha": levels, "draws": FEW_DRAWS}
+        ),
     ),
     (rank_power, "rank_power"): (
         st.one_of(st.just([0.5, 0.7]), lists),
@@ -175,9 +229,11 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (results, "checked_level"): (levels,),
     (results, "checked_number"): (anything, st.just("It")),
     (results, "checked_count"): (anything, st.just("It")),
+    (results, "checked_codes"): (st.one_of(rows_of, lists, tables), st.just("people")),
     (results, "checked_array"): (tables, st.just("It")),
     (results, "checked_groups"): (some(lists),),
     (results, "mean_interval"): (lists, st.fixed_dictionaries({"level": levels})),
+    (signal, "signal_detection"): (counts, counts, counts, counts),
     (utility, "utilities"): (
         some(tables),
         names,
@@ -187,7 +243,7 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (utility, "utility_mean_of_ratios"): (lists, lists),
     (utility, "fieller"): (lists, lists, st.fixed_dictionaries({"level": levels})),
 }
-INTERNAL = {"has_spread", "finite"}
+INTERNAL = {"has_spread", "finite", "codes_again", "ends_of"}
 """Of checked values, or of results."""
 
 
@@ -219,6 +275,34 @@ def test_it_answers_with_finite_numbers_or_one_sentence(module: Any, name: str, 
         assert len(str(error)) > 20 and str(error).endswith(".") and "\n" not in str(error)
     else:
         assert all(is_told(value) for value in values_in(result))
+        assert all(is_told(value) for row in table_rows(result) for value in row.values())
+
+
+def table_rows(result: Any) -> list[dict[str, Any]]:
+    """The result as a table; none if it is no table."""
+    return result.table() if hasattr(result, "table") else []
+
+
+def test_a_result_is_a_table_of_its_own_numbers() -> None:
+    """One row, but for a fit, which has one per parameter; every number of the result is in it."""
+    votes = [[1, 2, 2], [4, 4, 5], [3, 3, 3], [5, 4, 4], [2, 1, 2]]
+    answers, people, items = [1.0, 2, 4, 5, 3, 4, 2, 5], [1, 1, 2, 2, 3, 3, 4, 4], [1, 2, 1, 2, 1, 2, 1, 2]
+    fit = crossed.fit_crossed([0, 1, 1, 0, 1, 0, 1, 1], {"x": [0, 0, 1, 1, 0, 1, 0, 1]}, {"person": people})
+    results_made = [
+        agreement.krippendorff_alpha(votes, (1, 2, 3, 4, 5), draws=20, seed=1),
+        agreement.human_row(votes, (1, 2, 3, 4, 5), leave_one_out=False, draws=20),
+        clustered.clustered_mean(answers, people, items),
+        association.rank_association(answers, answers[::-1], people),
+        crossed.LikelihoodRatio(4.2, 1, 0.04),
+    ]
+    for result in results_made:
+        (row,) = table_rows(result)
+        numbers = [value for value in values_in(result) if not isinstance(value, Interval)]
+        held = [*row.values(), *(getattr(result, "interval", None) and [0.95] or [])]
+        assert all(value in held for value in numbers), (result, row)
+    terms = {(row["kind"], row["name"]): row["value"] for row in table_rows(fit)}
+    assert terms["effect", "x"] == fit.effects["x"] and terms["sd", "person"] == fit.sds["person"]
+    assert terms["threshold", "0"] == fit.thresholds[0] and len(terms) == 3
 
 
 def positional(module: Any, name: str) -> int:

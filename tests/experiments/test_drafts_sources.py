@@ -14,6 +14,7 @@ from experiments.drafts import build_draft, gather, picture_keys, specs_of
 from experiments.errors import StudyError
 from experiments.models import Condition, Item, Prediction, Rendering, Solution, Study
 from experiments.opening import stored_pool
+from experiments.paradigms.base import Solved
 from experiments.selectors import definition_of, predictions_of
 from experiments.stages import freeze, solutions_of
 from experiments.study_file import load_study
@@ -271,7 +272,7 @@ def test_the_planner_gets_every_solution_without_its_author(tasks: Study, tmp_pa
     solutions = solutions_of(study, definition_of(study))
     stored = Solution.objects.filter(study=tasks)
     assert len(solutions) == stored.count() == ITEMS
-    assert set(solutions) == {(s.key, s.item.key, s.source, s.choice) for s in stored}
+    assert set(solutions) == {Solved(s.key, s.item.key, s.source, s.choice) for s in stored}
     assert stored_pool(study, definition_of(study)).solutions == solutions
     assert [row[0] for row in solutions] == sorted(row[0] for row in solutions)
 
