@@ -273,7 +273,7 @@ def _choice_px(lines: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Plates:
+class PlatePage:
     """What needs room on the page of a plate of the colour check: the plate without a caption, the question,
     and ten digits and one wide answer in two rows of six."""
 
@@ -357,9 +357,9 @@ def answers_of(definition: StudyDefinition) -> tuple[tuple[str, str], ...]:
 def needed_of(definition: StudyDefinition) -> tuple[Window, ...]:
     """The smallest windows in which every page of the trials is shown as it is meant; one is enough."""
     board, marked = board_of(definition), marked_of(definition)
-    shown: list[Board | Form | Marked | Plates] = [board, *([] if marked is None else [marked])]
+    shown: list[Board | Form | Marked | PlatePage] = [board, *([] if marked is None else [marked])]
     shown += [Form(board.picture_px, kind.has_pairs) for kind in _kinds(definition) if kind.is_form]
-    shown += [Plates(board.picture_px)] if definition.plates is not None else []
+    shown += [PlatePage(board.picture_px)] if definition.plates is not None else []
     wide = _both([page.needed() for page in shown])
     return (wide, _both([page.needed_upright() for page in shown])) if definition.device.phones else (wide,)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,12 +16,13 @@ from experiments.definition import StudyDefinition
 from experiments.models import Study
 from experiments.plates import Plate
 from tests.experiments.protocols import SOLVE, write
-from tests.world import opened_study
+from tests.world import Person, opened_study
 
 ETHICS = """contact = "lab@example.org"
 special_category = "health data: a colour check with a consent of its own"
 deception = "Why the study ends for some people after the colour check."
 retention_days = 90"""
+VISIONS = ("ordinary", "reduced", "unclear", "skipped")
 CHECKED = (
     SOLVE.replace("[design]", '[design]\ncolour_vision = "plates"').replace("per_list = 8", "per_list = 2")
     + "[plates]\n{plates}\n"
@@ -52,3 +54,15 @@ def checked_study(
         "# Thank you\n\nThe study ends after the colour check for people whose eyes another part needs.\n"
     )
     return opened_study(path)
+
+
+def person(name: str, vision: str = "ordinary") -> Person:
+    return Person(name, slug="tasks", vision=vision)
+
+
+def at_the_end(each: Person) -> Any:
+    """Walks until the end, or until the trials."""
+    each.join()
+    while each.state["step"] not in ("trials", "finish"):
+        assert each.gate(each.good_value()).status_code == 200
+    return each.finish().json() if each.state["step"] == "finish" else None

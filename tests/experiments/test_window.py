@@ -13,7 +13,7 @@ from experiments.paradigms.weaving import keys_to_choose
 from experiments.study_file import find_study, load_study
 from experiments.window import (
     PHONE,
-    Plates,
+    PlatePage,
     Window,
     answers_of,
     answers_px_of,
@@ -54,8 +54,8 @@ def test_a_plate_of_the_colour_check_fits_it_too() -> None:
     assert needed(small, **checked) == Window(608 + 32, 56 + 52 + 160 + 60 + 12 + 60)
     both = windows_of(definition(design=small, device={"phones": True}, **checked))
     assert both[1] == Window(328 + 32, 120 + 64 + 160 + 60 + 12 + 60)
-    assert Plates(320).needed_upright() == Window(6 * 44 + 5 * 8 + 32, both[1].height_px)
-    assert Plates(1000).needed() == Window(640, 120 + 64 + 500 + 132)
+    assert PlatePage(320).needed_upright() == Window(6 * 44 + 5 * 8 + 32, both[1].height_px)
+    assert PlatePage(1000).needed() == Window(640, 120 + 64 + 500 + 132)
 
 
 def test_a_higher_trial_needs_the_higher_frame_too() -> None:

@@ -14,7 +14,7 @@ import pytest
 from crowd.rehearsal.screens.stage import Stage
 from crowd.rehearsal.screens.walker import PLATE, Walker
 from experiments.models import Gate, Session, Study
-from experiments.window import PHONE, Plates, Window
+from experiments.window import PHONE, PlatePage, Window
 from tests.experiments.checked import checked_study
 from tests.experiments.test_colour_check import FORBIDDEN
 from tests.journeys.test_browser_pages import AXE, overlap
@@ -233,7 +233,7 @@ def test_a_plate_fits_every_window_that_is_let_in(study: Study, server: WebServe
     """Nothing below the fold or over something else; square, and at least half of its size."""
     to_plates(reader, server)
     page = reader.page
-    plates = Plates(picture_px=320)
+    plates = PlatePage(picture_px=320)
     least = (plates.needed(), plates.needed_upright())
     assert least == (Window(640, 400), Window(336, 476))
     assert any(window.holds(*PHONE) for window in least)
