@@ -33,6 +33,7 @@ CONTEXT_FIELDS: Mapping[str, tuple[type, ...]] = {
     "focus_losses": (int,),
     "reloads": (int,),
     "questions": (list,),
+    "strokes": (int,),
 }
 
 
