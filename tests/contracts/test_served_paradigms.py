@@ -13,7 +13,6 @@ from typing import Any
 import httpx
 import pytest
 from django.test import Client
-from django.utils import timezone
 
 from analysis.exports.delimited import read
 from analysis.exports.release import Request, export_study
@@ -31,6 +30,7 @@ from experiments.simulation.population import parse_mix, usual_mix
 from experiments.stages import freeze
 from stimuli.models import Stimulus
 from tests.experiments.protocols import (
+    LABELS,
     RATING,
     REVIEW,
     SENTENCES,
@@ -38,6 +38,8 @@ from tests.experiments.protocols import (
     TURING,
     TWO_MODELS,
     opened,
+    solved,
+    staged,
     take_part,
 )
 from tests.experiments.test_blindness import TELLING_KEYS, leaves, shape
@@ -59,6 +61,7 @@ explainer = { name = "random_text" }
 )
 RATED = RATING.replace('asked = ["q1", "q2"]', 'asked = ["q1", "q5", "q6"]\nanchors = 1')
 SOLVED, REVIEWED = (tables.replace('"people"', '"from_people"') for tables in (SOLVE, REVIEW))
+LABELLED = LABELS.replace('name = "labels"', 'name = "from_people"').replace('"predicted"', '"from_model"')
 
 
 def meta_predictor(folder: Path) -> Study:
@@ -74,20 +77,20 @@ def rating(folder: Path) -> Study:
 
 
 def solving(folder: Path) -> Study:
-    return opened(folder / "s", "tasks", "blind_review", SOLVED)
+    return staged(folder / "s", "tasks", SOLVED)
 
 
 def reviewing(folder: Path) -> Study:
-    tasks = solving(folder)
-    take_part(Person("eve", slug="tasks"))
-    Study.objects.filter(pk=tasks.pk).update(state="closed", closed_at=timezone.now())
-    tasks.refresh_from_db()
-    freeze(tasks)
-    return opened(folder / "v", "judged", "blind_review", REVIEWED)
+    freeze(solved(folder / "s", SOLVED))
+    return staged(folder / "v", "judged", REVIEWED)
+
+
+def labelling(folder: Path) -> Study:
+    return staged(folder / "l", "labels", LABELLED)
 
 
 STUDIES: dict[str, Callable[[Path], Study]] = {
-    made.__name__: made for made in (meta_predictor, reverse_turing, rating, solving, reviewing)
+    made.__name__: made for made in (meta_predictor, reverse_turing, rating, solving, reviewing, labelling)
 }
 
 
