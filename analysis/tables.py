@@ -23,10 +23,11 @@ from django.db.models import Count, QuerySet
 from analysis.columns import Column
 from analysis.frames import Frames, frame, streamed
 from analysis.kind_columns import KindOf, kind_cells, kind_columns
-from analysis.reports.base import QuestionFacts, StudyFacts
+from analysis.reports.base import AnswerFacts, QuestionFacts, StudyFacts
 from analysis.slots import slot_counts
 from analysis.stimulus_rows import stimulus_rows
 from analysis.timing import degrees_of, timing_of
+from experiments.answers import answers_of
 from experiments.design.rng import Streams
 from experiments.dropping import dropped_rows
 from experiments.gates.consent import NAME as CONSENT
@@ -40,7 +41,7 @@ from experiments.kinds.scoring import agreement, is_as_asked
 from experiments.models import Condition, Event, Gate, HandOut, Response, Session, Slot, Study, Trial
 from experiments.quality import stimuli_sentences
 from experiments.responses import REVEALED, reveals
-from experiments.selectors import predictions_of, view_of
+from experiments.selectors import definition_of, predictions_of, view_of
 from experiments.stages import frozen_of
 from stimuli.spec import canonical_json
 
@@ -287,6 +288,7 @@ def study_facts(study: Study, origin: str = "human") -> StudyFacts:
         conditions=conditions,
         slots=groups,
         questions=questions,
+        answers=_answers(study),
         unsealed_at=f"{study.unsealed_at:%Y-%m-%d}" if study.unsealed_at else "",
         unsealed_by=study.unsealed_by,
         unsealed_reason=study.unsealed_reason,
@@ -297,6 +299,13 @@ def study_facts(study: Study, origin: str = "human") -> StudyFacts:
         language=study.definition.get("language", "en"),
         frozen=frozen_of(study),
     )
+
+
+def _answers(study: Study) -> tuple[AnswerFacts, ...]:
+    """What people chose from; none if the study's definition holds no material."""
+    if "stimuli" not in study.definition:
+        return ()
+    return tuple(AnswerFacts(a.value, a.text, a.means) for a in answers_of(definition_of(study)))
 
 
 def tombstones(study: Study) -> dict[str, int]:

@@ -20,10 +20,7 @@ ALLOWED: dict[str, str] = {
     "analysis.exports.delimited.read": "labs read an export with it (docs/data.md)",
     "analysis.exports.delimited.unguarded": "the exact text of a cell (docs/data.md)",
     "analysis.stimulus_rows.spec_of": "reviewers make a picture again with it (docs/data.md)",
-    **dict.fromkeys(
-        tuple(f"analysis.records.{name}" for name in ("ratings_from", "records_from", "table_of")),
-        "a scorer is fitted from files of records (issue 17)",
-    ),
+    "analysis.records.records_from": "a lab writes its table of answers as records (docs/data.md)",
     "stimuli.colour_vision.light.decoded": SCREENING,
     "stimuli.colour_vision.machado.simulate": SCREENING,
     "stimuli.datasets.plates.colours.screening_pair": SCREENING,

@@ -58,6 +58,17 @@ class QuestionFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerFacts:
+    """An answer that people choose from: its stored value, its text, and the classes of the material that it
+    stands for if the value does not say so.
+    """
+
+    value: str
+    text: str
+    means: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StudyFacts:
     """Facts about its study that a report needs besides the answers. A study may have no conditions."""
 
@@ -70,6 +81,7 @@ class StudyFacts:
     conditions: tuple[ConditionFacts, ...]
     slots: tuple[SlotFacts, ...]
     questions: tuple[QuestionFacts, ...] = ()
+    answers: tuple[AnswerFacts, ...] = ()
     unsealed_at: str = ""
     unsealed_by: str = ""
     unsealed_reason: str = ""

@@ -22,6 +22,7 @@ from stimuli.types import Use
 
 Timing = Literal["before", "after"]
 Aim = Literal["light", "strong"]
+PlannedTest = Literal["anova", "ranks", "pairs"]
 Status = Literal["passed", "screened", "incomplete", "withdrawn", "declined"]
 LANE = "participant"
 """The lane of a study with a single lane."""
@@ -333,7 +334,7 @@ class Paradigm(Protocol):
 
     merges_coinciding: ClassVar[bool]
     """Whether pages of one item that are the same under several conditions are met once and stand for all."""
-    planned_test: ClassVar[Literal["anova", "ranks"]]
+    planned_test: ClassVar[PlannedTest]
     """Whose power is computed before people come; none if its plans have no condition of a person."""
     planned_analysis: ClassVar[str]
     """What its reporter will test, as a preregistration says it; empty: the researcher writes it."""

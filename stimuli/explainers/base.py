@@ -111,6 +111,14 @@ def refuse_operator(method: Explainer, name: str, operator: Operator) -> None:
     method.follow(operator)
 
 
+def own_output(method: Explainer) -> str:
+    """What `method` itself makes of the logits where the study asks for the logit, such as "probability" or
+    "log_odds"; empty if it explains what it is given, or does not say.
+    """
+    inner = getattr(method, "method", method)
+    return str(getattr(inner, "output", ""))
+
+
 def sign_of(method: Explainer) -> bool | None:
     """Whether the maps of `method` have evidence against what is explained too; None if it draws no maps, or
     does not say.

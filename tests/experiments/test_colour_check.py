@@ -17,7 +17,7 @@ from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Route
 from experiments.plates import drawn_plates, remove_answers
 from experiments.study_file import load_study
-from experiments.words import LANGUAGES, table_of
+from experiments.languages import LANGUAGES, table_of
 from tests.experiments.checked import CHECKED, checked_study
 from tests.experiments.definitions import definition
 from tests.experiments.protocols import SOLVE, answer, write
