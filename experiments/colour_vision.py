@@ -12,6 +12,7 @@ from math import ceil, floor
 from typing import Any, Literal
 
 Vision = Literal["ordinary", "reduced", "unclear", "skipped"]
+Eyes = Literal["ordinary", "reduced"]
 GATE = "plates"
 """The name of the gate that asks, and of its consent."""
 FILTER = "filter"

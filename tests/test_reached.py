@@ -15,14 +15,11 @@ from tests.test_architecture import ROOMS, SOURCES, TREES, absolute
 pytestmark = pytest.mark.pure
 
 ANYBODY = "analyses of any table, and power for each planned test (issue 16)"
-SCREENING = "observers look at plates through them (issue 15)"
 ALLOWED: dict[str, str] = {
     "analysis.exports.delimited.read": "labs read an export with it (docs/data.md)",
     "analysis.exports.delimited.unguarded": "the exact text of a cell (docs/data.md)",
     "analysis.stimulus_rows.spec_of": "reviewers make a picture again with it (docs/data.md)",
     "analysis.records.records_from": "a lab writes its table of answers as records (docs/data.md)",
-    "stimuli.colour_vision.light.decoded": SCREENING,
-    "stimuli.colour_vision.machado.simulate": SCREENING,
     "analysis.stats.power.effect_size_f": ANYBODY,
     "analysis.stats.power.effect_size_f_from_eta_squared": ANYBODY,
 }

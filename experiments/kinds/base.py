@@ -7,7 +7,7 @@ observer may do with it. No other shared module asks which kind a trial is.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -168,6 +168,17 @@ class Reply:
     context: Mapping[str, Any] = field(default_factory=dict)
 
 
+class Found(Protocol):
+    """What an observer found in a task; `cells` are ascending cells of its grid, None beside no answer."""
+
+    @property
+    def choice(self) -> str: ...
+    @property
+    def cells(self) -> tuple[int, ...] | None: ...
+    @property
+    def took_ms(self) -> int: ...
+
+
 class Observer(Protocol):
     """What a computational observer can do on a page. `trial` is the wire's trial, as a browser gets it."""
 
@@ -187,8 +198,12 @@ class Observer(Protocol):
         """Looks at an explanation and answers one of the page's questions about it, by a point from 1."""
         ...
 
-    def pick(self, trial: Mapping[str, Any], name: str, options: Sequence[Hashable]) -> Any:
-        """One of the options, drawn for this trial and name from the observer's own stream."""
+    def locate(self, trial: Mapping[str, Any], nothing: str) -> Found:
+        """Solves the page's task and marks where the answer lies; `nothing` is the value of no answer."""
+        ...
+
+    def judge(self, trial: Mapping[str, Any]) -> tuple[bool, int]:
+        """Whether the answer on the page is accepted, and after how many milliseconds."""
         ...
 
     def linger_ms(self, trial: Mapping[str, Any], part: str = "") -> int:

@@ -88,8 +88,8 @@ class Review(base.Kind):
         return {"accept": True}
 
     def answer(self, observer: base.Observer, trial: Mapping[str, Any]) -> base.Reply:
-        took_ms = observer.linger_ms(trial)
-        return base.Reply({"accept": observer.pick(trial, "accept", (True, False))}, took_ms, took_ms)
+        accepts, took_ms = observer.judge(trial)
+        return base.Reply({"accept": accepts}, took_ms, took_ms)
 
 
 def _is_right(trial: base.TrialView) -> bool | None:

@@ -99,15 +99,12 @@ class Solve(base.Kind):
         return {"choice": choice, "region": None if choice == CANNOT_SAY else [0]}
 
     def answer(self, observer: base.Observer, trial: Mapping[str, Any]) -> base.Reply:
-        content = trial["content"]
-        choice = observer.pick(trial, "choice", [c["value"] for c in content["choices"]])
-        cell = observer.pick(trial, "cell", range(content["grid"] ** 2))
-        took_ms = observer.linger_ms(trial)
-        region = None if choice == CANNOT_SAY else [cell]
+        found = observer.locate(trial, CANNOT_SAY)
+        region = None if found.cells is None else list(found.cells)
         noted: dict[str, Any] = {"strokes": 0 if region is None else 1, "undos": 0}
         if region is not None:
-            noted |= {"first_stroke_ms": took_ms, "marked_with": "mouse"}
-        return base.Reply({"choice": choice, "region": region}, took_ms, took_ms, noted)
+            noted |= {"first_stroke_ms": found.took_ms, "marked_with": "mouse"}
+        return base.Reply({"choice": found.choice, "region": region}, found.took_ms, found.took_ms, noted)
 
 
 def _grid(trial: base.TrialView) -> int:

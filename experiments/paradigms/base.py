@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from experiments.colour_vision import Vision
+from experiments.colour_vision import Eyes, Vision
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.errors import Problem
@@ -338,6 +338,11 @@ class Paradigm(Protocol):
     """Whose power is computed before people come; none if its plans have no condition of a person."""
     planned_analysis: ClassVar[str]
     """What its reporter will test, as a preregistration says it; empty: the researcher writes it."""
+
+    def eyes(self, design: Any) -> Eyes | None:
+        """Whose colour vision a study of this design is for, if it is about colours: only for those who are
+        simulated. None: it is about something else."""
+        ...
 
     def scores(self, design: Any) -> bool:
         """Whether any answer of such a study is right or wrong, so that a bonus can be earned."""

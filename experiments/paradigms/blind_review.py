@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from experiments.colour_vision import Vision
+from experiments.colour_vision import Eyes
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.errors import Problem
@@ -28,7 +28,7 @@ TELLING = (
 )
 """Words that would tell experts or leads that a model is among the solvers, or what the study is about."""
 
-SEES: Mapping[str, Vision] = {"expert": "ordinary", "lead": "reduced"}
+SEES: Mapping[str, Eyes] = {"expert": "ordinary", "lead": "reduced"}
 """Who may solve, and who may review: by what the colour check says of them."""
 
 
@@ -152,6 +152,11 @@ class BlindReview(BaseParadigm):
     def scores(self, design: BlindReviewDesign) -> bool:
         """Solving is right or wrong; accepting is not, and is never paid for."""
         return design.role == "solve"
+
+    def eyes(self, design: BlindReviewDesign) -> Eyes | None:
+        """Of those whom the check lets in; without one all see."""
+        checked = design.colour_vision == "plates"
+        return SEES["lead" if design.role == "review" else "expert"] if checked else "ordinary"
 
     def pilot_slots(self, design: BlindReviewDesign, pool: base.Pool, count: int) -> int:
         """Every lead judges all sources, so each condition has as many slots as there are leads."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
+from experiments.colour_vision import Eyes
 from experiments.definition import StudyDefinition
 from experiments.errors import Problem
 from experiments.kinds.base import TrialView
@@ -48,6 +49,10 @@ class BaseParadigm:
 
     def scores(self, design: Any) -> bool:
         return True
+
+    def eyes(self, design: Any) -> Eyes | None:
+        """All that see."""
+        return None
 
     def check_definition(self, definition: StudyDefinition) -> Iterator[Problem]:
         yield from ()

@@ -11,6 +11,7 @@ import pytest
 from experiments.kinds import KINDS, get_kind
 from experiments.kinds.base import Button, InvalidResponse, Media, Reply, Text, Token, TrialView
 from experiments.kinds.scoring import agreement, follows, is_as_asked, score
+from experiments.simulation.people import Located
 from stimuli.errors import UnknownName
 
 pytestmark = pytest.mark.pure
@@ -104,8 +105,11 @@ class Someone:
     def rate(self, trial: Mapping[str, Any], question: Mapping[str, Any]) -> int:
         return 1
 
-    def pick(self, trial: Mapping[str, Any], name: str, options: Sequence[Any]) -> Any:
-        return options[0]
+    def locate(self, trial: Mapping[str, Any], nothing: str) -> Located:
+        return Located(trial["content"]["choices"][0]["value"], (0, 3), 900)
+
+    def judge(self, trial: Mapping[str, Any]) -> tuple[bool, int]:
+        return True, 900
 
     def linger_ms(self, trial: Mapping[str, Any], part: str = "") -> int:
         return 1200

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from experiments.paradigms.blind_review import TELLING, BlindReviewDesign
+from experiments.paradigms.masking import words_said
 from experiments.paradigms.rating import RatingDesign
 from experiments.paradigms.reverse_turing import ReverseTuringDesign
 from experiments.sentences import FOLDER
@@ -16,6 +18,7 @@ from stimuli.explainers import kind_of
 pytestmark = pytest.mark.pure
 WORDS = Path(__file__).resolve().parents[2] / "frontend" / "src" / "words"
 SLUGS = sorted(path.parent.name for path in STUDIES_DIR.glob("*/study.toml"))
+BLIND = ("find-the-digit", "digit-answers", "digits-by-label")
 
 
 @pytest.mark.parametrize("slug", SLUGS)
@@ -64,6 +67,9 @@ def test_no_study_speaks_of_the_pictures_of_another(slug: str) -> None:
         "sentiment": {"opinion", "opinions"},
         "sorted-sentences": {"class", "classes"},
         "rate-explanations": {"rate", "rated", "rating", "ratings"},
+        "find-the-digit": {"brush", "paint"},
+        "digit-answers": {"outlined"},
+        "digits-by-label": {"leisure"},
     }
     folder = find_study(slug).parent
     texts = " ".join(
@@ -84,6 +90,7 @@ def test_it_asks_what_the_machine_answered_in_one_wording(slug: str) -> None:
     other = r"\b(would|will) (answer|say)\b|\b(would|will) (the|a) machine\b|predict what the machine answers"
     assert {name: re.findall(other, text) for name, text in texts.items()} == dict.fromkeys(texts, [])
     asked = {"sentiment": "What the machine answers", "sorted-sentences": "The class that the computer chose"}
+    asked |= dict.fromkeys(BLIND, "answer =")  # asks for no answer of a machine
     assert asked.get(slug, "What the machine answered") in texts["quiz.toml"]
 
 
@@ -114,6 +121,39 @@ def test_it_explains_each_question_to_raters_by_two_examples() -> None:
     assert len(parts) == len(asked), "in the words of the page"
     for part in parts:
         assert part.count("\n- High: ") == 1 and part.count("\n- Low: ") == 1
+
+
+@pytest.mark.parametrize("slug", BLIND)
+def test_a_blind_study_tells_of_the_network_in_its_debrief_alone(slug: str) -> None:
+    definition = load_study(find_study(slug))
+    assert not [*words_said(definition, (*TELLING, "network*", "computer*", "program*"), "", "")]
+    assert "neural network" in definition.texts["debrief"] and "neural network" in definition.ethics.deception
+    assert definition.ethics.special_category and definition.ethics.retention_days
+
+
+@pytest.mark.parametrize("slug", BLIND)
+def test_a_blind_study_asks_what_people_suspected_before_it_tells_them(slug: str) -> None:
+    definition = load_study(find_study(slug))
+    funnel = [question for question in definition.questions if question.id.startswith("suspect")]
+    assert len(funnel) >= 3 and {question.when for question in funnel} == {"after"}
+    assert funnel[0].kind == "text" and "about" in funnel[0].prompt, "the widest question comes first"
+
+
+def test_the_two_stages_of_the_digits_fit_together() -> None:
+    solve, review = (load_study(find_study(slug)) for slug in BLIND[:2])
+    first, second = BlindReviewDesign(**solve.design), BlindReviewDesign(**review.design)
+    assert second.solutions_from == solve.slug and first.grid == second.grid
+    assert [(c.name, c.role) for c in solve.conditions] == [(c.name, c.role) for c in review.conditions]
+    assert solve.stimuli == review.stimuli and solve.plates == review.plates
+    assert first.colour_vision == second.colour_vision == "plates"
+    assert second.runs * (second.tasks_per_run + second.lures_per_run) <= solve.stimuli.items
+
+
+def test_it_ships_a_review_of_labels_that_needs_no_other_study() -> None:
+    definition = load_study(find_study("digits-by-label"))
+    design = BlindReviewDesign(**definition.design)
+    assert design.solutions_from == "labels" and design.runs == 1
+    assert definition.plates is None and not [c for c in definition.conditions if c.explainer]
 
 
 def test_it_sends_neutral_values_with_neutral_names() -> None:
