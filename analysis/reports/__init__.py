@@ -10,6 +10,7 @@ REPORTERS: Table[Reporter] = Table(
     {
         "meta_predictor": "analysis.reports.meta_predictor:report",
         "reverse_turing": "analysis.reports.reverse_turing:report",
+        "blind_review": "analysis.reports.blind_review:report",
         "rating": "analysis.reports.rating:report",
     },
     group="legible.reporters",

@@ -82,6 +82,9 @@ class StudyFacts:
     design: Mapping[str, Any] = field(default_factory=dict)
     """The study's `[design]`, and `language` the language of its pages."""
     language: str = "en"
+    frozen: Mapping[str, Any] = field(default_factory=dict)
+    """What was stored when the solutions of an earlier stage were frozen: `source_auc` with `auc`, `interval`
+    (two numbers) and `n`. Empty if nothing was."""
 
     @property
     def wanted(self) -> int:

@@ -19,7 +19,7 @@ from experiments.kinds.base import INSTRUCTED, REPEAT
 
 def sections(frames: Frames, facts: StudyFacts) -> list[Section]:
     """Results per condition, so only for a report that is not sealed."""
-    return [*by_observer(frames, facts), _behaviour(frames, facts), *_questions(frames, facts)]
+    return [*by_observer(frames, facts), _behaviour(frames, facts), *questions(frames, facts)]
 
 
 def open_sections(frames: Frames, facts: StudyFacts) -> list[Section]:
@@ -86,7 +86,8 @@ def _behaviour(frames: Frames, facts: StudyFacts) -> Section:
     return Section("behaviour", "How people worked", rows, (), (table,))
 
 
-def _questions(frames: Frames, facts: StudyFacts) -> list[Section]:
+def questions(frames: Frames, facts: StudyFacts) -> list[Section]:
+    """Answers to the study's questions by condition, so only for a report that is not sealed."""
     if not facts.questions:
         return []
     people = frames.kept().participants

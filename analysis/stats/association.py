@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analysis.stats.agreement import spearman
-from analysis.stats.clustered import Names
 from analysis.stats.results import (
     Interval,
+    Names,
     StatsError,
     checked_array,
     checked_count,

@@ -8,25 +8,25 @@ smaller number of clusters less 1 as degrees of freedom.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
 from analysis.stats.results import (
+    Codes,
     Floats,
     Interval,
+    Names,
     StatsError,
     checked_array,
+    checked_codes,
     checked_level,
+    codes_again,
     finite,
     has_spread,
 )
-
-Codes = NDArray[np.intp]
-Names = Sequence[object] | NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,11 @@ def clustered_difference(
     means = [float((weights * y)[group].sum()) for group in (first, ~first)]
     signed = np.where(first, weights, -weights)
     return _estimated(
-        means[0] - means[1], signed * (y - np.where(first, *means)), _again(person), _again(item), level
+        means[0] - means[1],
+        signed * (y - np.where(first, *means)),
+        codes_again(person),
+        codes_again(item),
+        level,
     )
 
 
@@ -96,24 +100,7 @@ def _checked(values: ArrayLike, people: Names, items: Names) -> tuple[Floats, Co
             f"There are {y.size} values, {len(people)} people and {len(items)} items; give one of each per "
             "row, and at least one row."
         )
-    return y, _codes(people), _codes(items)
-
-
-def _codes(names: Names) -> Codes:
-    # Codes of a large table need not become texts.
-    is_coded = isinstance(names, np.ndarray) and names.dtype.kind in "iu"
-    try:
-        codes = np.asarray(names) if is_coded else np.asarray(names, dtype=str)
-    except ValueError:
-        codes = np.empty((0, 0))
-    if codes.ndim != 1:
-        raise StatsError("The names of people or of items are lists themselves; give one name per row.")
-    return _again(codes)
-
-
-def _again(codes: NDArray[np.generic]) -> Codes:
-    """Codes from 0 without gaps."""
-    return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.intp)
+    return y, checked_codes(people, "people"), checked_codes(items, "items")
 
 
 def _estimated(estimate: float, parts: Floats, person: Codes, item: Codes, level: float) -> Clustered:
@@ -123,7 +110,7 @@ def _estimated(estimate: float, parts: Floats, person: Codes, item: Codes, level
     if min(people, items) < 2 or not has_spread(np.append(parts * parts.size, estimate)):
         return told
     by_person, by_item = _variance(parts, person), _variance(parts, item)
-    cell = _again(person * items + item)
+    cell = codes_again(person * items + item)
     se = float(np.sqrt(max(by_person + by_item - _variance(parts, cell), by_person, by_item)))
     # Deviations that are rounding beside the mean itself are none.
     if not se > 1e-12 * max(1.0, abs(estimate)):

@@ -7,7 +7,7 @@ or raises StatsError: for text, missing or infinite values, tables instead of li
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Names = Sequence[object] | Codes
 ROUNDING = 2.0**-46
 """As a share of the largest value: the rounding error of a sum of some dozen shares. A smaller spread counts
 as none: 0.1 + 0.2 and 0.3 are equal."""
@@ -89,6 +91,25 @@ def checked_array(values: ArrayLike, what: str, *, dimensions: int = 1, missing:
             "drop or fill them first."
         )
     return array
+
+
+def checked_codes(names: Names, what: str) -> Codes:
+    """Whole numbers from 0 without gaps, one for each name of (n,) `what`. Raises StatsError for lists of
+    lists."""
+    # Codes of a large table need not become texts.
+    is_coded = isinstance(names, np.ndarray) and names.dtype.kind in "iu"
+    try:
+        codes = np.asarray(names) if is_coded else np.asarray(names, dtype=str)
+    except ValueError:
+        codes = np.empty((0, 0))
+    if codes.ndim != 1:
+        raise StatsError(f"The names of {what} are lists themselves; give one name per row.")
+    return codes_again(codes)
+
+
+def codes_again(codes: NDArray[np.generic]) -> Codes:
+    """Codes from 0 without gaps, in the order of `codes` (n,)."""
+    return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.intp)
 
 
 def _is_number_or_none(value: object) -> bool:

@@ -21,15 +21,20 @@ from analysis.stats import (
     anova,
     association,
     blocked,
+    budget,
     clustered,
     crossed,
     labels,
+    margin,
     nonparametric,
+    overlap,
+    pigeonhole,
     posthoc,
     power,
     proportions,
     rank_power,
     results,
+    signal,
     utility,
 )
 from analysis.stats.results import Interval, StatsError
@@ -78,7 +83,19 @@ def small_fit(effects: bool) -> crossed.CrossedFit:
     )
 
 
+def small_difference(people: int, items: int) -> pigeonhole.CrossedEstimate:
+    rng = np.random.default_rng(7)
+    person, item = np.divmod(np.arange(people * items), items)
+    cells = ["a" if cell else "b" for cell in (person + item) % 2]
+    yes = rng.integers(0, 2, person.size)
+    return pigeonhole.pigeonhole(yes, cells, person, item, {"a": 1, "b": -1}, draws=50)
+
+
 fits = st.sampled_from([small_fit(True), small_fit(False)])
+differences = st.sampled_from([small_difference(12, 30), small_difference(13, 40), small_difference(3, 4)])
+regions = st.lists(st.one_of(st.lists(st.integers(0, 5), min_size=1, max_size=4), anything), max_size=4)
+yes = st.one_of(st.lists(st.sampled_from([0, 1, True]), min_size=6, max_size=6), lists)
+times = st.one_of(st.lists(st.sampled_from([0, 900, 3000, np.nan]), min_size=6, max_size=6), lists)
 summaries = st.builds(anova.Summary, counts, anything, anything)
 # By module and name: the arguments in order; a mapping as the last one holds those given by keyword.
 CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
@@ -114,6 +131,15 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
         st.lists(st.text(max_size=1), max_size=8),
         st.lists(st.integers(0, 3), max_size=8),
     ),
+    (budget, "within_budget"): (yes, times, st.one_of(st.none(), st.just(3000), anything)),
+    (budget, "budget_curve"): (
+        yes,
+        times,
+        rows_of,
+        rows_of,
+        st.one_of(st.just([0, 1000, 3000]), lists),
+        st.fixed_dictionaries({"level": levels}),
+    ),
     (crossed, "fit_crossed"): (answers, some(columns), some(rows_of)),
     (crossed, "likelihood_ratio"): (fits, fits),
     (crossed, "profile_interval"): (
@@ -127,8 +153,37 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
         st.lists(names, max_size=3),
         st.one_of(st.none(), names),
     ),
+    (margin, "margin_decision"): (
+        differences,
+        st.one_of(st.floats(0.01, 0.6), anything),
+        st.fixed_dictionaries({"power": levels}),
+    ),
     (nonparametric, "mann_whitney"): (lists, lists),
     (nonparametric, "signed_rank"): (rater, rater),
+    (overlap, "intersection_over_union"): (
+        st.one_of(st.lists(st.integers(0, 5)), anything),
+        st.lists(st.integers(0, 5)),
+    ),
+    (overlap, "region_overlap"): (
+        regions,
+        st.one_of(st.lists(names, max_size=4), lists),
+        st.lists(st.integers(0, 1), max_size=4),
+        st.fixed_dictionaries({"level": levels}),
+    ),
+    (pigeonhole, "pigeonhole"): (
+        yes,
+        rows_of,
+        rows_of,
+        rows_of,
+        some(st.one_of(st.sampled_from([1, -1, 0.5]), anything)),
+        st.fixed_dictionaries(
+            {
+                "scale": st.sampled_from(["share", "logit", "log", "probit", "cube"]),
+                "draws": FEW_DRAWS,
+                "seed": st.sampled_from([0, 3, -1, "9"]),
+            }
+        ),
+    ),
     (posthoc, "holm"): (st.one_of(st.lists(shares, max_size=5), lists),),
     (posthoc, "tukey_kramer"): (some(lists),),
     (posthoc, "tukey_kramer_from_summaries"): (
@@ -175,9 +230,11 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (results, "checked_level"): (levels,),
     (results, "checked_number"): (anything, st.just("It")),
     (results, "checked_count"): (anything, st.just("It")),
+    (results, "checked_codes"): (st.one_of(rows_of, lists, tables), st.just("people")),
     (results, "checked_array"): (tables, st.just("It")),
     (results, "checked_groups"): (some(lists),),
     (results, "mean_interval"): (lists, st.fixed_dictionaries({"level": levels})),
+    (signal, "signal_detection"): (counts, counts, counts, counts),
     (utility, "utilities"): (
         some(tables),
         names,
@@ -187,7 +244,7 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (utility, "utility_mean_of_ratios"): (lists, lists),
     (utility, "fieller"): (lists, lists, st.fixed_dictionaries({"level": levels})),
 }
-INTERNAL = {"has_spread", "finite"}
+INTERNAL = {"has_spread", "finite", "codes_again"}
 """Of checked values, or of results."""
 
 

@@ -1,6 +1,7 @@
 """The short forms of the calibration fail on a fault that is planted in what they examine.
 
-The fault is the commonest of such analyses: every person counts twice, as if blocks were people.
+The fault is the commonest of such analyses: every person counts twice, as if blocks were people. Of reviews
+two others: leads are drawn and tasks are not; and a point within the margin is called equivalent.
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from analysis.stats import margin
 from analysis.stats.blocked import randomised_block
+from analysis.stats.pigeonhole import CrossedEstimate, pigeonhole
 from tests.analysis import test_calibration as calibration
+from tests.analysis import test_margin as decisions
+from tests.analysis import test_pigeonhole as reviews
 from tests.proofs.scale import Scale
 
 pytestmark = pytest.mark.pure
@@ -57,3 +62,24 @@ def test_it_notices_people_who_count_twice_in_blocks(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(calibration, "randomised_block", wrong)
     with pytest.raises(AssertionError):
         calibration.test_it_keeps_the_error_rate_of_the_blocked_analysis(SHORT)
+
+
+def test_it_notices_tasks_that_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(
+        yes: Any, cells: Any, people: Any, items: NDArray[np.intp], *more: Any, **options: Any
+    ) -> CrossedEstimate:
+        return pigeonhole(yes, cells, people, np.arange(len(items)), *more, **options)
+
+    monkeypatch.setattr(reviews, "pigeonhole", wrong)
+    with pytest.raises(AssertionError):
+        reviews.test_intervals_of_a_share_and_of_a_difference_keep_their_level(
+            (40, 40), (0.3, 1.5, 0.3), SHORT
+        )
+
+
+def test_it_notices_an_equivalence_by_the_point_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(margin, "NARROW", 0.02)
+    with pytest.raises(AssertionError):
+        decisions.test_wrong_decisions_are_as_rare_as_promised(
+            16, 80, decisions.MARGIN, {"equivalent": 0.05}, SHORT
+        )
