@@ -76,7 +76,7 @@ def trials_state(count: int, **presentation: Any) -> dict[str, Any]:
         **{"keys": ["f", "j"], "answers_px": 60},
         "presentation": {**COURSE, **presentation},
     }
-    block = {"index": 0, "count": 1, "trials": trials, "examples": []}
+    block = {"index": 0, "count": 1, "first": 0, "trials": trials, "later": [], "examples": []}
     return {
         **{"step": "trials", "page": None, "attempts_left": None, "block": block, "next": 0, "total": count},
         **{"feedback": None, "progress": None, "study": study, "exit": None},
@@ -106,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             told = json.dumps({"study": "canned", "platform": "local", "api": "/api/", "language": "en"})
             page = (DIST / "index.html").read_text()
-            text = page.replace('name="legible" content=""', f"name=\"legible\" content='{told}'")
+            text = page.replace('name="study" content=""', f"name=\"study\" content='{told}'")
             self._send(text.encode(), "text/html")
 
     def do_POST(self) -> None:

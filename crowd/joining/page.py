@@ -28,7 +28,7 @@ from experiments.selectors import definition_of
 from experiments.texts import html_of
 from experiments.words import entry_words, money, placeholders
 
-PLACEHOLDER = '<meta name="legible" content="">'
+PLACEHOLDER = '<meta name="study" content="">'
 APP_POLICY = (
     "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; connect-src 'self'; "
     "base-uri 'none'; object-src 'none'"
@@ -74,7 +74,7 @@ def _app(changed_ns: int, study: Study, posting: Posting | None) -> HttpResponse
     language = definition_of(study).language
     facts = {"study": study.slug, "platform": platform, "api": "/api/", "language": language}
     filled = html.escape(json.dumps(facts), quote=True)
-    content = _page(changed_ns).replace(PLACEHOLDER, f'<meta name="legible" content="{filled}">')
+    content = _page(changed_ns).replace(PLACEHOLDER, f'<meta name="study" content="{filled}">')
     return _guarded(HttpResponse(content), f"{APP_POLICY}; form-action {_targets(posting)}", posting)
 
 

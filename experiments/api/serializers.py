@@ -14,6 +14,7 @@ from rest_framework import serializers
 from experiments.api.contents import TrialsField, serializer_of
 from experiments.gates import GATES
 from experiments.kinds import base
+from experiments.kinds.solve import MARKED_WITH
 
 Media = serializer_of(base.Media)
 Choice = serializer_of(base.Button)
@@ -39,10 +40,20 @@ class Example(serializers.Serializer[Any]):
     text = Text(allow_null=True, required=False)
 
 
+class Later(serializers.Serializer[Any]):
+    """Trials of the block that are handed out after those of its `trials`."""
+
+    kind = serializers.CharField()
+    phase = serializers.ChoiceField(["train", "test"])
+    count = serializers.IntegerField()
+
+
 class Block(serializers.Serializer[Any]):
     index = serializers.IntegerField()
     count = serializers.IntegerField()
+    first = serializers.IntegerField()
     trials = TrialsField()
+    later = Later(many=True)
     examples = Example(many=True)
 
 
@@ -208,6 +219,10 @@ class ResponseContext(serializers.Serializer[Any]):
     focus_losses = serializers.IntegerField(required=False)
     reloads = serializers.IntegerField(required=False)
     questions = serializers.ListField(child=QuestionNoted(), max_length=QUESTIONS_MAX, required=False)
+    strokes = serializers.IntegerField(required=False)
+    undos = serializers.IntegerField(required=False)
+    first_stroke_ms = serializers.IntegerField(required=False)
+    marked_with = serializers.ChoiceField(MARKED_WITH, required=False)
 
 
 class ResponseItem(serializers.Serializer[Any]):

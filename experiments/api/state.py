@@ -3,8 +3,10 @@ whitelist."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from typing import Any, cast
 
 from django.utils import timezone
@@ -26,7 +28,7 @@ from experiments.responses import last_feedback
 from experiments.selectors import MAIN, Card, File, cards_of, definition_of
 from experiments.sessions import Step, step_of
 from experiments.texts import html_of, text_digest
-from experiments.window import answers_of, board_of
+from experiments.window import answers_of, answers_px_of, board_of
 from experiments.words import page_words, placeholders, sight_words, words_for
 from stimuli.render.heatmap import scale_of
 
@@ -75,7 +77,7 @@ def _facts(
         "contact": definition.ethics.contact,
         "instructions": html_of(help_text(session, definition), placeholders(definition)),
         "picture_px": board.picture_px,
-        "answers_px": board.answers_px,
+        "answers_px": answers_px_of(definition),
         "tile_px": definition.render.tile_px,
         "min_view_ms": getattr(design, "min_view_ms", 1500),
         "gap_ms": getattr(design, "gap_ms", 300),
@@ -161,23 +163,33 @@ def _block(
 ) -> dict[str, Any]:
     """The next block with its trials; trials of a kind that is handed out alone come one at a time."""
     index = cards[step.next].view.block
-    if get_kind(cards[step.next].view.kind).is_alone:
-        served = [cards[step.next]]
+    block = [card for card in cards if card.view.block == index]
+    served = _served(block, cards[step.next])
+    if get_kind(served[0].view.kind).is_alone:
         _hand_out(session, served[0])
-    else:
-        served = [card for card in cards if card.view.block == index]
-        alone = next((at for at, card in enumerate(served) if get_kind(card.view.kind).is_alone), len(served))
-        served = served[:alone]
+    last = served[-1].view.position
+    later = Counter((card.view.kind, card.view.phase) for card in block if card.view.position > last)
     return {
         "index": index,
         "count": cards[-1].view.block + 1,
+        "first": block[0].view.position,
         "trials": [_trial(session, card, cards, definition) for card in served],
+        "later": [{"kind": kind, "phase": phase, "count": count} for (kind, phase), count in later.items()],
         "examples": [
             _example(session, card, definition)
             for card in cards
             if get_kind(card.view.kind).is_example and card.view.block <= index and MAIN in card.shown
         ],
     }
+
+
+def _served(block: Sequence[Card], following: Card) -> list[Card]:
+    """The trials of a block that are handed out with the one that follows: all of them; of a block with trials
+    that are handed out alone the one, or those without such a one between them."""
+    if get_kind(following.view.kind).is_alone:
+        return [following]
+    groups = groupby(block, key=lambda card: get_kind(card.view.kind).is_alone)
+    return next(run for run in (list(cards) for _, cards in groups) if following in run)
 
 
 def _hand_out(session: Session, card: Card) -> None:

@@ -213,6 +213,8 @@ class TrialKind(Protocol):
     """Its page may show two halves beside each other: pictures below a text, or above what explains them."""
     is_form: ClassVar[bool]
     """Its page has several questions, which scroll beside what they ask about, and no answer buttons."""
+    is_marked: ClassVar[bool]
+    """Its page has a picture to be marked, beside answers that are chosen and then sent."""
     columns: ClassVar[tuple[Column, ...]]
 
     def seen_by(self, trial: TrialView, person: str, streams: Streams) -> TrialView:
@@ -270,6 +272,7 @@ class Kind:
     asks_for_model: ClassVar[bool] = False
     has_pairs: ClassVar[bool] = False
     is_form: ClassVar[bool] = False
+    is_marked: ClassVar[bool] = False
     columns: ClassVar[tuple[Column, ...]] = ()
 
     def seen_by(self, trial: TrialView, person: str, streams: Streams) -> TrialView:

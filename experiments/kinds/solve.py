@@ -10,6 +10,9 @@ from experiments.kinds import base
 CANNOT_SAY = "cannot_say"
 """The reserved choice of a person who finds no solution."""
 
+NOTED = ("strokes", "undos", "first_stroke_ms", "marked_with")
+MARKED_WITH = ("keyboard", "mouse", "touch", "pen", "several")
+
 
 class SolveContent(base.Content):
     """`grid` is the side of the grid of cells on which a region is marked."""
@@ -23,8 +26,20 @@ class Solve(base.Kind):
     name: ClassVar[str] = "solve"
     content_model: ClassVar[type[base.Content]] = SolveContent
     seconds: ClassVar[float] = 12.0
+    is_marked: ClassVar[bool] = True
     columns: ClassVar[tuple[base.Column, ...]] = (
         base.Column("region_cells", "integer", "Solutions: how many cells of the grid were marked.", "cells"),
+        base.Column("strokes", "integer", "Solutions: strokes of brush and eraser that changed a cell."),
+        base.Column("undos", "integer", "Solutions: how often a stroke was taken back."),
+        base.Column(
+            "first_stroke_ms",
+            "integer",
+            "Solutions: from the onset to the first stroke, on the page on which it was made.",
+            "ms",
+        ),
+        base.Column(
+            "marked_with", "text", "Solutions: what the region was marked with.", levels=MARKED_WITH
+        ),
     )
 
     def content(self, trial: base.TrialView, scene: base.Scene) -> SolveContent:
@@ -54,6 +69,9 @@ class Solve(base.Kind):
         region = value.get("region")
         return {"region_cells": None if region is None else len(region)}
 
+    def noted(self, context: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {name: context[name] for name in NOTED if name in context}
+
     def preview(self, trial: base.TrialView) -> base.Value:
         choice = CANNOT_SAY if CANNOT_SAY in trial.choices else trial.choices[0]
         return {"choice": choice, "region": None if choice == CANNOT_SAY else [0]}
@@ -64,7 +82,10 @@ class Solve(base.Kind):
         cell = observer.pick(trial, "cell", range(content["grid"] ** 2))
         took_ms = observer.linger_ms(trial)
         region = None if choice == CANNOT_SAY else [cell]
-        return base.Reply({"choice": choice, "region": region}, took_ms, took_ms)
+        noted: dict[str, Any] = {"strokes": 0 if region is None else 1, "undos": 0}
+        if region is not None:
+            noted |= {"first_stroke_ms": took_ms, "marked_with": "mouse"}
+        return base.Reply({"choice": choice, "region": region}, took_ms, took_ms, noted)
 
 
 def _grid(trial: base.TrialView) -> int:

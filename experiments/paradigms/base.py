@@ -336,6 +336,14 @@ class Paradigm(Protocol):
         """The mistakes in this study that only the paradigm can recognise."""
         ...
 
+    def kinds_of(self, definition: StudyDefinition) -> tuple[str, ...]:
+        """Those of its kinds that this study has."""
+        ...
+
+    def buttons(self, definition: StudyDefinition) -> tuple[tuple[str, str], ...]:
+        """(value, text) of what its trials are answered with."""
+        ...
+
     def wording(self, definition: StudyDefinition) -> Mapping[str, str]:
         """Sentences that this study words itself, by the names that its pages use."""
         ...

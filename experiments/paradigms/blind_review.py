@@ -106,11 +106,20 @@ class BlindReview(BaseParadigm):
         return (_solve_plans if design.role == "solve" else _review_plans)(design, pool, streams)
 
     def check_definition(self, definition: StudyDefinition) -> Iterator[Problem]:
-        is_solved = definition.design.get("role", "review") == "solve"
-        if is_solved and not definition.choices:
+        if _is_solved(definition) and not definition.choices:
             yield Problem(
                 "stimuli", "no answers", "tasks have 2 or more answers", 'Give classes = ["a", "b"].'
             )
+
+    def kinds_of(self, definition: StudyDefinition) -> tuple[str, ...]:
+        """A stage has its own, and checks."""
+        other = "review" if _is_solved(definition) else "solve"
+        return tuple(kind for kind in self.kinds if kind != other)
+
+    def buttons(self, definition: StudyDefinition) -> tuple[tuple[str, str], ...]:
+        """Solvers have the answers and "cannot say", leads two judgements."""
+        choices = definition.choices
+        return _with_cannot_say(choices) if _is_solved(definition) else _judgements(choices)
 
     def scores(self, design: BlindReviewDesign) -> bool:
         """Solving is right or wrong; accepting is not, and is never paid for."""
@@ -127,6 +136,22 @@ class BlindReview(BaseParadigm):
         return min(route.free, default=None)
 
 
+def _is_solved(definition: StudyDefinition) -> bool:
+    return bool(definition.design.get("role", "review") == "solve")
+
+
+def _with_cannot_say(choices: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """The answers of a task."""
+    said = () if CANNOT_SAY in dict(choices) else ((CANNOT_SAY, "Cannot say"),)
+    return (*choices, *said)
+
+
+def _judgements(choices: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """The answers of a lead."""
+    texts = dict(choices)
+    return (("accept", texts.get("accept", "Accept")), ("reject", texts.get("reject", "Reject")))
+
+
 def _solve_plans(design: BlindReviewDesign, pool: base.Pool, streams: Streams) -> Iterator[base.Plan]:
     if len(pool.conditions) != 1 or not pool.items:
         raise base.BadDesign(
@@ -134,9 +159,7 @@ def _solve_plans(design: BlindReviewDesign, pool: base.Pool, streams: Streams) -
             f"conditions and {len(pool.items)} items"
         )
     condition = pool.conditions[0].name
-    choices = pool.choices
-    if CANNOT_SAY not in dict(choices):
-        choices = (*choices, (CANNOT_SAY, "Cannot say"))
+    choices = _with_cannot_say(pool.choices)
     ordinal = 0
     for turn in range(design.solutions_per_task):
         lists = disjoint_lists([i.group for i in pool.items], design.tasks_per_list, streams("lists", turn))
@@ -241,8 +264,7 @@ def _review_trials(
 ) -> tuple[base.PlannedTrial, ...]:
     rng = streams("order", ordinal)
     texts = dict(pool.choices)
-    words = (("accept", texts.get("accept", "Accept")), ("reject", texts.get("reject", "Reject")))
-    buttons = answer_buttons(words, ordinal, streams)
+    buttons = answer_buttons(_judgements(pool.choices), ordinal, streams)
     checks = draw_instructed(pool.check_instructed, None, streams("checks", ordinal))
     places = streams("check places", ordinal)
     trials: list[base.PlannedTrial] = []

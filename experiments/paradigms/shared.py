@@ -17,6 +17,7 @@ class BaseParadigm:
     """Defaults for a crowd: one lane, one model, nothing revealed, the usual rules of screening."""
 
     name: ClassVar[str]
+    kinds: ClassVar[tuple[str, ...]]
     gates: ClassVar[tuple[str, ...]] = (
         "device",
         "consent",
@@ -40,6 +41,14 @@ class BaseParadigm:
 
     def check_definition(self, definition: StudyDefinition) -> Iterator[Problem]:
         yield from ()
+
+    def kinds_of(self, definition: StudyDefinition) -> tuple[str, ...]:
+        """All of them."""
+        return self.kinds
+
+    def buttons(self, definition: StudyDefinition) -> tuple[tuple[str, str], ...]:
+        """The study's answers."""
+        return definition.choices
 
     def wording(self, definition: StudyDefinition) -> Mapping[str, str]:
         """All sentences are the paradigm's."""

@@ -169,6 +169,7 @@ export class Journey {
     const outcome = await desk.api.withdraw(reason, erase);
     if (!outcome.ok) return this.refused(outcome.problem);
     await desk.outbox.clear();
+    desk.draft.drop();
     const { left, left_title } = desk.words.finish;
     const html = outcome.value.debrief ?? h("p", {}, left).outerHTML;
     return { kind: "ending", ending: this.ending({ ...outcome.value, debrief: html }, left_title, null) };

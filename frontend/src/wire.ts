@@ -167,7 +167,9 @@ export interface components {
         Block: {
             index: number;
             count: number;
+            first: number;
             trials: components["schemas"]["Trial"][];
+            later: components["schemas"]["Later"][];
             examples: components["schemas"]["Example"][];
         };
         Choice: {
@@ -305,6 +307,12 @@ export interface components {
             query: string | null;
             sitting: string;
         };
+        /** @description Trials of the block that are handed out after those of its `trials`. */
+        Later: {
+            kind: string;
+            phase: components["schemas"]["PhaseEnum"];
+            count: number;
+        };
         LearnContent: {
             image: components["schemas"]["Media"] | null;
             explanation: components["schemas"]["Media"] | null;
@@ -333,6 +341,15 @@ export interface components {
             colours: string[];
             ends: components["schemas"]["EndsEnum"];
         };
+        /**
+         * @description * `keyboard` - keyboard
+         *     * `mouse` - mouse
+         *     * `touch` - touch
+         *     * `pen` - pen
+         *     * `several` - several
+         * @enum {string}
+         */
+        MarkedWithEnum: "keyboard" | "mouse" | "touch" | "pen" | "several";
         Media: {
             url: string;
             width_px: number;
@@ -517,6 +534,10 @@ export interface components {
             focus_losses?: number;
             reloads?: number;
             questions?: components["schemas"]["QuestionNotedRequest"][];
+            strokes?: number;
+            undos?: number;
+            first_stroke_ms?: number;
+            marked_with?: components["schemas"]["MarkedWithEnum"];
         };
         ResponseItemRequest: {
             trial: string;

@@ -18,8 +18,9 @@ from experiments.definition import StudyDefinition
 from experiments.paradigms import design_of
 from experiments.paradigms.rating import QUESTIONS
 from experiments.paradigms.weaving import keys_to_choose
-from experiments.window import answers_of, board_of
+from experiments.window import answers_of, answers_px_of, board_of
 from experiments.words import page_words, sight_words, table_of
+from tests.journeys.plates import plate
 from tests.services import ROOT
 
 if TYPE_CHECKING:
@@ -98,6 +99,28 @@ def rate(
     return {"kind": "rate", "phase": "test", "content": {**shown, "label": "Husky", "questions": questions}}
 
 
+DIGITS = tuple("0123456789")
+CANNOT_SAY = {"value": "cannot_say", "text": "Cannot say", "key": "x"}
+
+
+def solve(texts: Sequence[str] = DIGITS, grid: int = 28, picture: str = "plate-7") -> dict[str, Any]:
+    """A task with its answers; digits are their own keys, as on the server."""
+    own = all(len(text) == 1 for text in texts)
+    named = [{**c, "key": c["text"].lower()} if own else c for c in choices(texts)]
+    content = {"image": media(picture), "grid": grid, "choices": [*named, CANNOT_SAY]}
+    return {"kind": "solve", "phase": "test", "content": content}
+
+
+def review(answer: str = "7", marked: bool = True, picture: str = "plate-7") -> dict[str, Any]:
+    """An answer to be judged, with its region or without."""
+    judged = [{"value": v, "text": v.capitalize(), "key": k} for v, k in (("accept", "f"), ("reject", "j"))]
+    content = {
+        **{"image": media(picture), "mark": media("region-7", "Marked picture") if marked else None},
+        **{"text": None, "answer": answer, "choices": judged},
+    }
+    return {"kind": "review", "phase": "test", "content": content}
+
+
 def words(count: int) -> dict[str, Any]:
     """A text of that many characters, in words of five letters."""
     whole = ("word " * count)[:count]
@@ -110,6 +133,19 @@ def sentence(*pieces: str | tuple[str, float]) -> dict[str, Any]:
     return {"tokens": [{"text": text, "shade": shade} for text, shade in rows]}
 
 
+REGION = tuple(row * 28 + column for row in range(5, 22) for column in range(9, 20 - row // 3))
+
+
+def drawn(name: str) -> bytes:
+    """A picture by the end of its address: a plate, one with a region, or one colour."""
+    kind, _, digit = name.partition("-")
+    if digit:
+        return plate(digit, outlined=REGION if kind == "region" else ())
+    body = io.BytesIO()
+    Image.new("RGB", (640, 640), (120, 150, 90) if name == "i" else (60, 60, 140)).save(body, "PNG")
+    return body.getvalue()
+
+
 def facts(definition: StudyDefinition, **changes: Any) -> dict[str, Any]:
     """What the page is told of the study."""
     design, board = design_of(definition), board_of(definition)
@@ -117,7 +153,7 @@ def facts(definition: StudyDefinition, **changes: Any) -> dict[str, Any]:
         **{"title": definition.title, "language": definition.language, "contact": "lab@example.org"},
         **{"instructions": "<h2>How it works</h2><p>Look.</p>", "origin": "human"},
         "words": page_words(definition),
-        **{"picture_px": board.picture_px, "answers_px": board.answers_px, "tile_px": 112},
+        **{"picture_px": board.picture_px, "answers_px": answers_px_of(definition), "tile_px": 112},
         **{"min_view_ms": 0, "gap_ms": 0, "reservoir": getattr(design, "reservoir", "off")},
         **{"display": getattr(design, "display", "beside"), "sight": sight_words(definition)},
         "keys": list(keys_to_choose(answers_of(definition))),
@@ -140,7 +176,7 @@ def state(
     return {
         **{"step": "trials", "page": None, "attempts_left": None, "feedback": None, "exit": None},
         **{"next": 0, "total": len(rows), "progress": None, "study": study},
-        "block": {"index": 0, "count": 1, "trials": rows, "examples": examples},
+        "block": {"index": 0, "count": 1, "first": 0, "trials": rows, "later": [], "examples": examples},
         **changes,
     }
 
@@ -163,7 +199,7 @@ class Stage:
     def go_on(self, kind: str) -> None:
         """From a page of that kind to the trial after it."""
         self.page.locator(f"[data-page={kind}] .button.primary:not(:disabled)").click()
-        self.page.wait_for_selector(".board, .rating")
+        self.page.wait_for_selector(".board, .rating, .solving")
 
     def sent(self, count: int) -> list[dict[str, Any]]:
         """What was answered, in order, once `count` answers are here: the page goes on without waiting for
@@ -202,10 +238,7 @@ class Stage:
             file = self.built / path.removeprefix("/static/participant/")
             route.fulfill(body=file.read_bytes(), content_type=TYPES[file.suffix])
         elif path.startswith("/m/"):
-            colour = (120, 150, 90) if path.endswith("i") else (60, 60, 140)
-            body = io.BytesIO()
-            Image.new("RGB", (640, 640), colour).save(body, "PNG")
-            route.fulfill(body=body.getvalue(), content_type="image/png")
+            route.fulfill(body=drawn(path.rpartition("/")[2]), content_type="image/png")
         elif path.startswith("/api/"):
             self._api(route, path, request.post_data_json if request.method == "POST" else None)
         else:

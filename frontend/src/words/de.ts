@@ -151,6 +151,7 @@ export const de: Words = {
     back_title: "Willkommen zurück",
     back: (next, total) =>
       `Alle Ihre Antworten sind gespeichert. Es geht weiter mit Nummer ${next} von ${total}.`,
+    begun: "Was Sie dort begonnen hatten, ist auch noch da.",
     train: (count) => `${count} ${count === 1 ? "Beispiel" : "Beispiele"} mit der Antwort der Maschine`,
     test: (count) =>
       `${count} ${count === 1 ? "Bild, bei dem" : "Bilder, bei denen"} Sie die Antwort vorhersagen`,
@@ -205,6 +206,54 @@ export const de: Words = {
       count === 1 ? `Frage ${numbers} ist noch offen.` : `Die Fragen ${numbers} sind noch offen.`,
     wait: "Bitte sehen Sie noch einen Moment hin. Sie können gleich weitergehen.",
     enter: "Eingabe",
+  },
+  solve: {
+    place: (number, count) => `Aufgabe ${number} von ${count}`,
+    saw: "Aufgabe",
+    question: "Was sehen Sie?",
+    plate: "Bild zum Markieren",
+    brush: "Pinsel",
+    eraser: "Radierer",
+    sizes: ["Klein", "Mittel", "Groß"],
+    tools: "Pinsel oder Radierer",
+    size: "Größe",
+    steps: "Schritte",
+    undo: "Zurück",
+    redo: "Wieder",
+    clear: "Leeren",
+    hint: {
+      reach: "Mit der Tastatur: Tab führt zum Bild.",
+      moves: "Pfeile bewegen den Rahmen, die Leertaste markiert, Umschalt + Pfeil markiert auf dem Weg.",
+      more: (has_letters) =>
+        `${has_letters ? "B nimmt den Pinsel, E den Radierer, + und −" : "+ und −"} ändern die Größe, Strg + Z nimmt ` +
+        "zurück, Eingabe sendet.",
+    },
+    cells: (count) => `${count} ${count === 1 ? "Feld" : "Felder"} markiert`,
+    cell: (row, column, is_marked, count) =>
+      `Zeile ${row}, Spalte ${column}, ${is_marked ? "markiert" : "nicht markiert"}; ${count} ${count === 1 ? "Feld" : "Felder"} markiert`,
+    start: "Markieren Sie, wo Sie es sehen, und wählen Sie Ihre Antwort; die Reihenfolge ist gleich.",
+    marked: (count) => `${count} ${count === 1 ? "Feld" : "Felder"} markiert. Wählen Sie jetzt Ihre Antwort.`,
+    chosen: (answer) => `Ihre Antwort: ${answer}. Markieren Sie jetzt, wo Sie es sehen.`,
+    both: (answer, count) =>
+      `Ihre Antwort: ${answer}, ${count} ${count === 1 ? "Feld" : "Felder"} markiert. Sie können sie senden.`,
+    nothing: "Sie können es nicht sagen: Nichts muss markiert werden. Sie können das senden.",
+    aside: (count) =>
+      `${count === 1 ? "Ihr markiertes Feld ist" : `Ihre ${count} markierten Felder sind`} beiseitegelegt und ` +
+      `${count === 1 ? "wird" : "werden"} nicht gesendet. Eine andere Antwort oder der Pinsel bringt sie zurück.`,
+    no_answer: (count) =>
+      count === 0
+        ? "Noch ist nichts gewählt: Markieren Sie, wo Sie es sehen, und wählen Sie Ihre Antwort, oder dass Sie es nicht " +
+          "sagen können."
+        : "Bitte wählen Sie die Antwort, die Sie markiert haben.",
+    no_marks: "Bitte markieren Sie im Bild, wo Sie es sehen, oder wählen Sie, dass Sie es nicht sagen können.",
+    send: "Senden",
+  },
+  review: {
+    place: (number, count) => `Aufgabe ${number} von ${count}`,
+    saw: "Aufgabe",
+    answer: "Antwort:",
+    picture: "Bild",
+    marked: "Markiert",
   },
   training: {
     start: "Übung beginnen",

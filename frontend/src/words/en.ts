@@ -150,6 +150,7 @@ export const en = {
     back_title: "Welcome back",
     back: (next: number, total: number) =>
       `All your answers are stored. You go on with number ${next} of ${total}.`,
+    begun: "What you had begun there is kept too.",
     train: (count: number) => `${count} ${count === 1 ? "example" : "examples"} with the machine's answer`,
     test: (count: number) => `${count} ${count === 1 ? "picture" : "pictures"} where you predict the answer`,
     key: (count: number) => `${count} ${count === 1 ? "page that asks" : "pages that ask"} you to press a key`,
@@ -209,6 +210,54 @@ export const en = {
         : `Questions ${numbers} are still to be answered.`,
     wait: "Please look a moment longer. You can go on shortly.",
     enter: "Enter",
+  },
+  solve: {
+    place: (number: number, count: number) => `Task ${number} of ${count}`,
+    saw: "Task",
+    question: "What do you see?",
+    plate: "Picture, to be marked",
+    brush: "Brush",
+    eraser: "Eraser",
+    sizes: ["Small", "Medium", "Large"] as [string, string, string],
+    tools: "Brush or eraser",
+    size: "Size",
+    steps: "Steps",
+    undo: "Undo",
+    redo: "Redo",
+    clear: "Clear",
+    /** What the keyboard does. `has_letters`: no answer has the keys B and E. */
+    hint: {
+      reach: "With the keyboard: Tab goes to the picture.",
+      moves: "Arrows move the frame, Space marks, Shift + arrow marks on the way.",
+      more: (has_letters: boolean) =>
+        `${has_letters ? "B takes the brush, E the eraser, + and −" : "+ and −"} change the size, Ctrl + Z undoes, Enter sends.`,
+    },
+    cells: (count: number) => `${count} ${count === 1 ? "cell" : "cells"} marked`,
+    cell: (row: number, column: number, is_marked: boolean, count: number) =>
+      `Row ${row}, column ${column}, ${is_marked ? "marked" : "not marked"}; ${count} ${count === 1 ? "cell" : "cells"} marked`,
+    /** Where the person stands. */
+    start: "Mark where you see it and choose your answer, in either order.",
+    marked: (count: number) => `${count} ${count === 1 ? "cell" : "cells"} marked. Now choose your answer.`,
+    chosen: (answer: string) => `Your answer: ${answer}. Now mark where you see it.`,
+    both: (answer: string, count: number) =>
+      `Your answer: ${answer}, with ${count} ${count === 1 ? "cell" : "cells"} marked. You can send it.`,
+    nothing: "You cannot say: nothing has to be marked. You can send it.",
+    aside: (count: number) =>
+      `${count === 1 ? "Your marked cell is" : `Your ${count} marked cells are`} set aside and not sent. Another answer, ` +
+      "or the brush, brings them back.",
+    no_answer: (count: number): string =>
+      count === 0
+        ? "Nothing is chosen yet: mark where you see it and choose your answer, or choose that you cannot say."
+        : "Please choose the answer that your marks show.",
+    no_marks: "Please mark in the picture where you see it, or choose that you cannot say.",
+    send: "Send",
+  },
+  review: {
+    place: (number: number, count: number) => `Task ${number} of ${count}`,
+    saw: "Task",
+    answer: "Answer:",
+    picture: "Picture",
+    marked: "Marked",
   },
   training: {
     start: "Start practising",
