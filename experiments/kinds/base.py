@@ -156,6 +156,10 @@ class Scene(Protocol):
         """A sentence of the study's language and paradigm."""
         ...
 
+    def answered(self, position: int) -> Value | None:
+        """What this person answered at an earlier position; None: nothing yet."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -215,11 +219,17 @@ class TrialKind(Protocol):
     """Its page has several questions, which scroll beside what they ask about, and no answer buttons."""
     is_marked: ClassVar[bool]
     """Its page has a picture to be marked, beside answers that are chosen and then sent."""
+    says: ClassVar[int]
+    """How many answers its page names above the buttons, a line for each; 0: it only asks."""
     columns: ClassVar[tuple[Column, ...]]
 
     def seen_by(self, trial: TrialView, person: str, streams: Streams) -> TrialView:
         """The trial as this person meets it, if that differs between people; the set of what is asked does
         not. `person` names the person within the study, `streams` are the study's."""
+        ...
+
+    def step(self, trial: TrialView) -> str:
+        """Which step of its item the trial is, for a kind whose items take several; else empty."""
         ...
 
     def content(self, trial: TrialView, scene: Scene) -> Content:
@@ -273,10 +283,14 @@ class Kind:
     has_pairs: ClassVar[bool] = False
     is_form: ClassVar[bool] = False
     is_marked: ClassVar[bool] = False
+    says: ClassVar[int] = 0
     columns: ClassVar[tuple[Column, ...]] = ()
 
     def seen_by(self, trial: TrialView, person: str, streams: Streams) -> TrialView:
         return trial
+
+    def step(self, trial: TrialView) -> str:
+        return ""
 
     def accepted(self, trial: TrialView) -> tuple[Value, ...]:
         return ()

@@ -320,10 +320,12 @@ class Paradigm(Protocol):
     """How many checks of each sort a study has if its file has no `[checks]`."""
     render: ClassVar[Mapping[str, str]]
     """The recipe of a study whose file has no `[render]`."""
+    texts: ClassVar[tuple[str, ...]]
+    """Keys of `[texts]` besides the common ones, for the people of some arms (`arm_texts`)."""
 
     merges_coinciding: ClassVar[bool]
     """Whether pages of one item that are the same under several conditions are met once and stand for all."""
-    planned_test: ClassVar[Literal["anova", "ranks"]]
+    planned_test: ClassVar[Literal["anova", "ranks", "contrasts"]]
     """Whose power is computed before people come; none if its plans have no condition of a person."""
     planned_analysis: ClassVar[str]
     """What its reporter will test, as a preregistration says it; empty: the researcher writes it."""

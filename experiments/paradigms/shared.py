@@ -33,7 +33,8 @@ class BaseParadigm:
     checks: ClassVar[Mapping[str, int]] = {"instructed": 2, "repeat": 0}
     merges_coinciding: ClassVar[bool] = False
     render: ClassVar[Mapping[str, str]] = {}
-    planned_test: ClassVar[Literal["anova", "ranks"]] = "anova"
+    texts: ClassVar[tuple[str, ...]] = ()
+    planned_test: ClassVar[Literal["anova", "ranks", "contrasts"]] = "anova"
     planned_analysis: ClassVar[str] = ""
 
     def scores(self, design: Any) -> bool:

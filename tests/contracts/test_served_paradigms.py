@@ -31,6 +31,7 @@ from experiments.simulation.population import parse_mix, usual_mix
 from experiments.stages import freeze
 from stimuli.models import Stimulus
 from tests.experiments.protocols import (
+    ASSISTED,
     RATING,
     REVIEW,
     SENTENCES,
@@ -58,6 +59,8 @@ explainer = { name = "random_text" }
 """
 )
 RATED = RATING.replace('asked = ["q1", "q2"]', 'asked = ["q1", "q5", "q6"]\nanchors = 1')
+ADVISED = ASSISTED.replace('"alone"', '"tells_none"').replace('"plain"', '"tells_advice"')
+ADVISED = ADVISED.replace('"marked"', '"tells_map"').replace('"unrelated"', '"tells_another"')
 SOLVED, REVIEWED = (tables.replace('"people"', '"from_people"') for tables in (SOLVE, REVIEW))
 
 
@@ -86,8 +89,12 @@ def reviewing(folder: Path) -> Study:
     return opened(folder / "v", "judged", "blind_review", REVIEWED)
 
 
+def advising(folder: Path) -> Study:
+    return opened(folder / "a", "advised", "assisted_decision", ADVISED)
+
+
 STUDIES: dict[str, Callable[[Path], Study]] = {
-    made.__name__: made for made in (meta_predictor, reverse_turing, rating, solving, reviewing)
+    made.__name__: made for made in (meta_predictor, reverse_turing, rating, solving, reviewing, advising)
 }
 
 
