@@ -48,9 +48,9 @@ OF_PEOPLE = (
     "pictures."
 )
 POST_TREATMENT = (
-    "From the second picture on, first decisions come after advice that was seen before. So which decisions "
-    "RAIR and RSR are shares of is not left to chance, and may differ between conditions: compare the numbers "
-    "of decisions as well."
+    "From the second picture on, first decisions come after advice that was seen before. So the decisions "
+    "of which RAIR and RSR are shares are not chosen by chance, and may differ between conditions: compare "
+    "their numbers as well."
 )
 NOT_SHOWN = "advice not shown"
 FAMILIES = {"advice": "Against a second look without advice", "explanation": "Against unexplained advice"}

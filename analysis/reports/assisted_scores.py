@@ -35,7 +35,7 @@ def decision_rows(frames: Frames) -> pd.DataFrame:
     if "step" not in trials or trials.empty:
         return pd.DataFrame(columns=[*NAMES, *NUMBERS])
     first, second = (_step(trials, step) for step in (FIRST, SECOND))
-    both = first.join(second, how="inner", rsuffix="_2").reset_index()
+    both = first.join(second.add_suffix("_2"), how="inner").reset_index()
     known = frames.stimuli.drop_duplicates("item").set_index("item")
     is_right = dict(zip(known.index, known["truth"] == known["predicted"], strict=True))
     rows = both[list(NAMES)].astype(object)

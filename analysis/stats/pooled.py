@@ -114,7 +114,8 @@ def _drawn(given: Floats, of: Floats, at: float, draws: int, seed: int) -> tuple
         count = min(step, draws - start)
         copies = rng.multinomial(of.size, np.full(of.size, 1 / of.size), count).astype(np.float64)
         value, error = _log_odds(copies, given, of)
-        parts.append(((value - at) / error)[error > SPREAD_MIN])
+        has_value = error > SPREAD_MIN
+        parts.append((value[has_value] - at) / error[has_value])
     kept = np.concatenate(parts)
     return kept, draws - kept.size
 
