@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
+from analysis.stats.pair_power import EFFECTS as POINTS
+from analysis.stats.pair_power import (
+    EXPLANATION_SD,
+    ITEMS_MIN,
+    PEOPLE_MIN,
+    PERSON_SHARE,
+    POWER,
+    RATER_SD,
+    RATINGS_MAX,
+    pair_power,
+)
 from analysis.stats.power import anova_power, minimal_detectable_f
 from analysis.stats.rank_power import PEOPLE_MAX, people_needed, rank_power
 from experiments.definition import StudyDefinition
+from experiments.kinds.rate import SCALE
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Plan
 
@@ -31,7 +45,7 @@ class PlannedPower:
 
 def power_of(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPower | None:
     """The power of the test that the paradigm's reporter plans; None if there is none for these plans."""
-    makers = {"anova": _anova, "ranks": _rank_tests, "contrasts": _contrasts}
+    makers = {"anova": _anova, "ranks": _rank_tests, "pairs": _pairs, "contrasts": _contrasts}
     return makers[get_paradigm(definition.paradigm).planned_test](definition, plans)
 
 
@@ -80,11 +94,62 @@ def _rank_tests(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPo
     rows: list[tuple[str, float | int]] = []
     low, high = PUBLISHED_SHARES
     for spread in SPREADS:
-        effect = f"{low:.3f} against {high:.3f}, people differ by SD {spread:.2f}"
+        effect = f"agreement {low:.3f} against {high:.3f} (SST, published), people differ by SD {spread:.2f}"
         rows.append((effect, rank_power(PUBLISHED_SHARES, tests, people, spread=spread, within=within)))
         needed = people_needed(PUBLISHED_SHARES, tests, spread=spread, within=within)
         rows.append((f"{'people' if within else 'people per condition'} for power .80", needed))
     name = "Wilcoxon's signed ranks" if within else "Mann-Whitney's test"
     who = f"{people} people under all conditions" if within else f"{people} people per condition"
     title = f"Power of {name}, {who}, {tests} test texts, by simulation"
+    return PlannedPower(title, tuple(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class SharedItems:
+    """What pairs of conditions are compared on: `pairs` of conditions share items, the fewest `items`; each
+    explanation and question has `raters`, and the study as few as `people`."""
+
+    pairs: int
+    items: int
+    raters: int
+    people: int
+
+
+def shared_items(plans: Sequence[Plan], sittings_max: int) -> SharedItems | None:
+    """Anchors apart. None if nothing is rated."""
+    asked: Counter[tuple[str, str, str]] = Counter()
+    items: dict[str, set[str]] = defaultdict(set)
+    for trial in (trial for plan in plans for trial in plan.trials):
+        if "questions" in trial.extra and trial.item is not None and not trial.extra.get("anchor"):
+            items[trial.condition].add(trial.item)
+            asked.update((trial.item, trial.condition, name) for name in trial.extra["questions"])
+    if not asked:
+        return None
+    shared = [count for a, b in combinations(items.values(), 2) if (count := len(a & b))]
+    lists = Counter(plan.lane for plan in plans)
+    people = sum(-(-count // sittings_max) for count in lists.values())
+    return SharedItems(len(shared), min(shared, default=0), min(asked.values()), people)
+
+
+def _pairs(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPower | None:
+    """Two conditions on the items that they share; None if no two share enough of them, or people are too
+    few, or so many that nothing is simulated."""
+    told = shared_items(plans, definition.sittings_max)
+    if told is None or told.items < ITEMS_MIN or told.people < max(PEOPLE_MIN, told.raters):
+        return None
+    if 2 * told.items * told.raters > RATINGS_MAX:
+        return None
+    power = pair_power(told.items, told.raters, told.people, pairs=told.pairs, seed=definition.seed)
+    rows: list[tuple[str, float | int]] = [(f"{size:g} points", power.of(size)) for size in POINTS]
+    least = power.detectable()
+    if is_found := least is not None and least <= int(SCALE[-1]) - int(SCALE[0]):
+        rows.append((f"smallest difference found with power {POWER:.2f}", least))
+    none = "" if is_found else f"; no difference that the scale allows is found with power {POWER:.2f}"
+    pairs = f"{told.pairs} pair{'s' if told.pairs > 1 else ''}"
+    title = (
+        f"Power of the planned comparison of two conditions: {told.items} items that they share, "
+        f"{told.raters} raters each, {told.people} people, Holm over {pairs}, by simulation (SD of single "
+        f"ratings {RATER_SD:g}, as published, {PERSON_SHARE:.0%} of its variance people's level; of "
+        f"explanations {EXPLANATION_SD:g}, assumed){none}"
+    )
     return PlannedPower(title, tuple(rows))

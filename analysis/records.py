@@ -27,6 +27,8 @@ TEXTS = ("img", "explication", "GTclass", "predictedclass")
 LOWEST, HIGHEST = 1, 5
 MAX_BYTES = 20 * 2**20
 NAME = re.compile(r"^(?P<dataset>[A-Za-z0-9-]+)_(?P<image>\d+)_(?P<explainer>\d+)(?:_.*)?(?:\.\w+)?$")
+HALF = re.compile("[\ud800-\udfff]")
+"""Half of a pair of UTF-16, which no file in UTF-8 can hold."""
 COLUMNS = (
     "explanation",
     *TEXTS,
@@ -82,9 +84,12 @@ def read_records(path: Path) -> tuple[Record, ...]:
             raise BadRecords(
                 f"{path.name}: has {size:,} bytes, the limit is {MAX_BYTES:,}: split the list into files."
             )
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        # Some editors begin a file with a byte order mark.
+        raw = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_each_key_once)
     except OSError as error:
         raise BadRecords(f"{path.name}: cannot be read ({error.strerror}); give a file of records.") from None
+    except _Repeated as error:
+        raise BadRecords(f"{path.name}: {error}; keep one of them.") from None
     except (ValueError, RecursionError) as error:
         if isinstance(error, BadRecords):
             raise
@@ -109,15 +114,14 @@ def ratings_from(path: Path) -> pd.DataFrame:
 
 def table_of(records: Sequence[Record]) -> pd.DataFrame:
     """The same of records."""
-    rows: list[dict[str, Any]] = []
-    no_copies = dict.fromkeys(COPIES, "")
+    rows: list[tuple[Any, ...]] = []
     for place, record in enumerate(records):
         told = NAME.match(record.explication)
-        named = told.groupdict() if told else {"dataset": "", "image": None, "explainer": None}
-        about = {key: value for key, value in record.as_json().items() if key != "Annotation"}
+        named = told.group("dataset", "image", "explainer") if told else ("", None, None)
+        texts = record.img, record.explication, record.truth, record.predicted
+        about = (place, *texts, *(record.copies.get(key, "") for key in COPIES), *named)
         for rater, answer in enumerate(record.answers):
-            one_answer = {"explanation": place, "rater": rater, **no_copies, **about, **named}
-            rows += [{**one_answer, "question": name, "value": answer[name]} for name in QUESTIONS]
+            rows += [(*about, rater, name, answer[name]) for name in QUESTIONS]
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     return table.astype(dict.fromkeys(("explanation", "image", "explainer", "rater", "value"), "Int64"))
 
@@ -140,6 +144,19 @@ def records_from(table: pd.DataFrame) -> tuple[Record, ...]:
     return tuple(made)
 
 
+class _Repeated(ValueError):
+    """An object names a key twice, so that one of the values would be lost."""
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in made:
+            raise _Repeated(f"an object has the key {key!r} twice, {_told(made[key])} and {_told(value)}")
+        made[key] = value
+    return made
+
+
 def _record(row: Any, where: str) -> Record:
     if not isinstance(row, dict):
         raise BadRecords(f"{where} is {_told(row)}, not an object; give {', '.join(TEXTS)} and Annotation.")
@@ -148,6 +165,8 @@ def _record(row: Any, where: str) -> Record:
     for key in (*TEXTS, *(key for key in COPIES if key in row)):
         if not isinstance(row.get(key), str) or not row[key]:
             raise BadRecords(f"{where}: {key} is {_told(row.get(key))}; give a text that is not empty.")
+        if HALF.search(row[key]):
+            raise BadRecords(f"{where}: {key} is {_told(row[key])}, with half a character; write it anew.")
     given = row.get("Annotation")
     if not isinstance(given, list) or not given:
         raise BadRecords(f"{where}: Annotation is {_told(given)}; give a list with one object per rater.")

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError, create_model
 
+from experiments.colour_vision import GATE
 from experiments.definition import ConditionTable, StudyDefinition, TextFiles
 from experiments.errors import InvalidStudy, Problem, StudyError
 from experiments.paradigms import PARADIGMS, get_paradigm
@@ -189,6 +190,7 @@ def _cross_checks(
         yield from _bonus_checks(definition, paradigm)
         yield from _recipe_checks(definition, paradigm)
         yield from _phone_checks(definition)
+        yield from _plates_checks(definition, paradigm)
         yield from paradigm.check_definition(definition)
 
 
@@ -343,6 +345,23 @@ def _phone_checks(definition: StudyDefinition) -> Iterator[Problem]:
             "Make [design] picture_px smaller, shorten the answers, leave out the reservoir or a stated "
             "min_width_px or min_height_px, or remove phones.",
         )
+
+
+def _plates_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterator[Problem]:
+    from stimuli.datasets.plates.colours import screening_pair
+    from stimuli.datasets.plates.screening import JITTER
+
+    plates = definition.plates
+    if plates is None:
+        return
+    if GATE not in paradigm.gates:
+        asking = ", ".join(name for name in PARADIGMS if GATE in get_paradigm(name).gates)
+        limit = f"is a colour check, and {paradigm.name} has none (only {asking})"
+        yield Problem("plates", "", limit, "Remove the table.")
+    try:
+        screening_pair(plates.axis, plates.severity, JITTER)
+    except StimulusError as error:
+        yield Problem("plates", "", f"cannot be drawn: {error}", "Change axis or severity.")
 
 
 def _has_sign(condition: ConditionTable) -> bool | None:

@@ -16,6 +16,7 @@ from experiments.definition import DeviceTable, StudyDefinition
 from experiments.kinds import get_kind
 from experiments.kinds.base import TrialKind
 from experiments.paradigms import design_of, get_paradigm
+from experiments.sentences import buttons_of
 
 STACKED_MAX_PX = 560
 """Up to this width the examples stand below the answers; only studies that let phones in are shown so."""
@@ -54,21 +55,23 @@ COMPARED = 3 / 8
 POINTS_PX, QUESTION_PX = 76, 87
 """A scale with its ends, the room above included; three lines of a question with its edges."""
 TOOLS_PX, TOOL_PX, TOOLS_TALL_PX = 358, 44, 94
-"""Of a page that is marked: the tools beside each other, their height, and that of two rows of written ones."""
+"""Of a page that is marked: its tools beside each other, their height, that of two rows of written ones."""
 CHOOSING_PX, COLUMN_PX = 238, 12
 """The least width of its answers, and what is between them and the picture."""
-LINE_PX, LINE_TALL_PX, SAID_PX, SAID_TALL_PX, SEND_PX, HINT_PX = 28, 32, 57, 72, 56, 60
+LINE_PX, LINE_TALL_PX, SAID_PX, SAID_TALL_PX, SEND_PX, HINT_PX = 28, 32, 57, 80, 56, 60
 """The question over its answers; what is said below them; the button; what the keyboard does."""
 PART_GAP_PX, CHOICE_PX, CHOICE_GAP_PX, CHOICE_GAP_SHORT_PX = 8, 56, 6, 4
 """Between its parts; an answer, and what is between two: rows, and columns of short ones."""
 CHOICE_KEY_PX, CHOICE_EDGES_PX, CHOICE_NONE_KEY_PX, CHOICE_NONE_LETTER_PX = 60, 11, 52, 15
-"""What key and edges of an answer take, in width and in height; the same of "cannot say" in a narrow place, and
-the size of its letters."""
+"""What key and edges of an answer take, in width and in height; the same width of "cannot say" in a narrow
+place, and the size of its letters."""
 SHORT = 2
 """Characters of answers that stand close to each other."""
 NAMING, NAMED_LINE_PX, NAMED_PX = "xxx xxxxxxx xxx xxxxxxxxx", 24, 48
 """What stands before an answer that is named above the buttons, at its longest; the height of such a line and
 of the question below; and how much of both the room of a question holds."""
+PLATE_COLUMNS, TOUCH_PX = 6, 44
+"""Answers beside each other on the page of a plate, and the least width of what is touched."""
 SIDE_NAME_PX, SIDE_GAP_PX, STIMULI_GAP_PX = 24, 8, 12
 """Over each half of a pair, between its rows, and between a text and a pair."""
 LETTER, SPACE = 0.56, 0.34
@@ -172,7 +175,7 @@ class Board:
         if self.has_pairs:
             above = heights[-1] + STIMULI_GAP_PX if self.has_texts else SIDE_GAP_PX + self.least_px
             heights.append(above + SIDE_NAME_PX + SIDE_GAP_PX + self.least_px)
-        return max(max(heights) + self.answers_px, CAPTION_PX + 2 * ANSWER_PX + ANSWER_GAP_PX)
+        return max(max(heights, default=0) + self.answers_px, CAPTION_PX + 2 * ANSWER_PX + ANSWER_GAP_PX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +234,7 @@ class Marked:
 
     @property
     def answers_px(self) -> int:
-        """Height of all answers on a narrow page, where they stand below the picture."""
+        """Height of all answers on a narrow page, below the picture."""
         width = max(self.least_px, TOOLS_PX)
         if not self._is_short:
             return self._long_px(width)
@@ -280,6 +283,34 @@ def _choice_px(lines: int) -> int:
     return max(CHOICE_PX, ceil(lines * ANSWER_LINE_PX + CHOICE_EDGES_PX))
 
 
+@dataclass(frozen=True, slots=True)
+class Plates:
+    """What needs room on the page of a plate of the colour check: the plate without a caption, the question,
+    and ten digits and one wide answer in two rows of six."""
+
+    picture_px: int
+
+    @property
+    def least_px(self) -> int:
+        """The side of the smallest plate."""
+        return ceil(HALF * self.picture_px)
+
+    def needed(self) -> Window:
+        """The smallest window that is not narrow."""
+        low, tall = FRAME_LOW_PX + ASK_LOW_PX + self._page_px, FRAME_PX + ASK_PX + self._page_px
+        width = max(STACKED_MAX_PX + 1, MARGINS_PX + BOARD_WIDE_PX)
+        return Window(width, low if tall <= LOW_MAX_PX + 1 else tall)
+
+    def needed_upright(self) -> Window:
+        """The smallest narrow window."""
+        answers_px = PLATE_COLUMNS * TOUCH_PX + (PLATE_COLUMNS - 1) * GAP_MANY_PX
+        return Window(MARGINS_PX + max(self.least_px, answers_px), FRAME_PX + ASK_PX + self._page_px)
+
+    @property
+    def _page_px(self) -> int:
+        return self.least_px + 2 * ANSWER_PX + ANSWER_GAP_PX
+
+
 def lines_of(text: str, width_px: float, letter_px: float) -> int:
     """How many lines a text takes, broken at spaces and hyphens, and within a word wider than a line."""
     lines, used = 1, 0.0
@@ -301,12 +332,13 @@ def board_of(definition: StudyDefinition) -> Board:
     is_marked = any(kind.is_marked for kind in kinds)
     return Board(
         picture_px=getattr(design, "picture_px", PICTURE_PX),
-        across=2 if is_beside else 1,
+        # Beside pages that are marked there are checks alone, which show no picture.
+        across=2 if is_beside and not is_marked else 1,
         answers=() if is_marked else tuple(text for _, text in answers_of(definition)),
         has_examples=getattr(design, "reservoir", "off") != "off",
         has_texts="text" in paradigm.modalities,
         has_pairs=any(kind.has_pairs for kind in boards),
-        has_pictures="image" in paradigm.modalities,
+        has_pictures="image" in paradigm.modalities and not is_marked,
         says=max((kind.says for kind in boards), default=0),
     )
 
@@ -315,7 +347,7 @@ def marked_of(definition: StudyDefinition) -> Marked | None:
     """What the pages hold that are marked; None if the study has none."""
     if not any(kind.is_marked for kind in _kinds(definition)):
         return None
-    *named, none = (text for _, text in get_paradigm(definition.paradigm).buttons(definition))
+    *named, none = (text for _, text in buttons_of(definition))
     return Marked(board_of(definition).picture_px, tuple(named), none)
 
 
@@ -328,7 +360,7 @@ def answers_px_of(definition: StudyDefinition) -> int:
 def answers_of(definition: StudyDefinition) -> tuple[tuple[str, str], ...]:
     """(value, text) of the study's answers that stand on buttons; none if its questions are forms. Beside a
     picture that is marked, the last one is that nothing can be said, and is left out."""
-    kinds, buttons = _kinds(definition), get_paradigm(definition.paradigm).buttons(definition)
+    kinds, buttons = _kinds(definition), buttons_of(definition)
     if any(kind.is_form for kind in kinds):
         return ()
     return buttons[:-1] if any(kind.is_marked for kind in kinds) else buttons
@@ -337,8 +369,9 @@ def answers_of(definition: StudyDefinition) -> tuple[tuple[str, str], ...]:
 def needed_of(definition: StudyDefinition) -> tuple[Window, ...]:
     """The smallest windows in which every page of the trials is shown as it is meant; one is enough."""
     board, marked = board_of(definition), marked_of(definition)
-    shown: list[Board | Form | Marked] = [board, *([] if marked is None else [marked])]
+    shown: list[Board | Form | Marked | Plates] = [board, *([] if marked is None else [marked])]
     shown += [Form(board.picture_px, kind.has_pairs) for kind in _kinds(definition) if kind.is_form]
+    shown += [Plates(board.picture_px)] if definition.plates is not None else []
     wide = _both([page.needed() for page in shown])
     return (wide, _both([page.needed_upright() for page in shown])) if definition.device.phones else (wide,)
 

@@ -15,14 +15,17 @@ from tests.test_architecture import ROOMS, SOURCES, TREES, absolute
 pytestmark = pytest.mark.pure
 
 ANYBODY = "analyses of any table, and power for each planned test (issue 16)"
+SCREENING = "the gate `plates` shows them, and observers look through them (issue 15)"
 ALLOWED: dict[str, str] = {
     "analysis.exports.delimited.read": "labs read an export with it (docs/data.md)",
     "analysis.exports.delimited.unguarded": "the exact text of a cell (docs/data.md)",
     "analysis.stimulus_rows.spec_of": "reviewers make a picture again with it (docs/data.md)",
-    **dict.fromkeys(
-        tuple(f"analysis.records.{name}" for name in ("ratings_from", "records_from", "table_of")),
-        "a scorer is fitted from files of records (issue 17)",
-    ),
+    "analysis.records.records_from": "a lab writes its table of answers as records (docs/data.md)",
+    "stimuli.colour_vision.light.decoded": SCREENING,
+    "stimuli.colour_vision.machado.simulate": SCREENING,
+    "stimuli.datasets.plates.colours.screening_pair": SCREENING,
+    "stimuli.datasets.plates.screening.ScreeningPlate": SCREENING,
+    "stimuli.datasets.plates.screening.screening_plates": SCREENING,
     "analysis.stats.power.effect_size_f": ANYBODY,
     "analysis.stats.power.effect_size_f_from_eta_squared": ANYBODY,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from analysis.frames import Frames
 from analysis.models import Release
 from analysis.reports.base import seal_of
 from analysis.tables import Progress, Pseudonyms, code_version, read_frames, study_facts, tombstones
+from experiments.answers import answers_of
 from experiments.models import Study
 from experiments.quality import acknowledgements, stimuli_sentences
 from experiments.selectors import definition_of
@@ -102,6 +103,7 @@ def _content(study: Study, request: Request, frames: Frames, files: list[dict[st
         "study_digest": study.digest,
         "plan_digest": study.plan_digest,
         "paradigm": study.paradigm,
+        "answers": [asdict(answer) for answer in answers_of(definition_of(study))],
         "study_state": study.state,
         "code_version": code_version(),
         "created_at": timezone.now().isoformat(timespec="seconds"),

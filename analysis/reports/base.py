@@ -58,6 +58,17 @@ class QuestionFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerFacts:
+    """An answer that people choose from: its stored value, its text, and the classes of the material that it
+    stands for if the value does not say so.
+    """
+
+    value: str
+    text: str
+    means: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StudyFacts:
     """Facts about its study that a report needs besides the answers. A study may have no conditions."""
 
@@ -70,6 +81,7 @@ class StudyFacts:
     conditions: tuple[ConditionFacts, ...]
     slots: tuple[SlotFacts, ...]
     questions: tuple[QuestionFacts, ...] = ()
+    answers: tuple[AnswerFacts, ...] = ()
     unsealed_at: str = ""
     unsealed_by: str = ""
     unsealed_reason: str = ""
@@ -83,8 +95,9 @@ class StudyFacts:
     """The study's `[design]`, and `language` the language of its pages."""
     language: str = "en"
     frozen: Mapping[str, Any] = field(default_factory=dict)
-    """What was stored when the solutions of an earlier stage were frozen: `source_auc` with `auc`, `interval`
-    (two numbers) and `n`. Empty if nothing was."""
+    """What was stored when the solutions that the study starts from were frozen: `settings`, numbers of each
+    of the `sources`, and for each of them but people how well the form of a region tells it (`told`). Empty
+    if it starts from none."""
 
     @property
     def wanted(self) -> int:

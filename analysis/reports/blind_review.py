@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from analysis.frames import Frames
 from analysis.reports import figures, quality
-from analysis.reports.base import Headline, Main, Section, StudyFacts, Table, seal_of
+from analysis.reports.base import Headline, Main, ReportError, Section, StudyFacts, Table, seal_of
 from analysis.reports.flow import flow_headline, flow_section
 from analysis.reports.formats import percent
 from analysis.reports.report import Report
@@ -25,7 +25,7 @@ from analysis.reports.review_controls import (
     timing_section,
 )
 from analysis.reports.review_model import model_section
-from analysis.reports.review_rows import KNOWN, Declared, declared, real, review_rows
+from analysis.reports.review_rows import TASK, Declared, declared, groups_of, real, review_rows
 from analysis.reports.review_solving import solve_rows, solving_sections
 from analysis.reports.review_usefulness import (
     explainers_section,
@@ -72,6 +72,11 @@ def _reviews(frames: Frames, facts: StudyFacts, told: Declared, look: figures.Lo
     rows = review_rows(frames)
     if real(rows).empty:
         return [Section("acceptance", "Acceptance of solutions", None, (NOTHING,))]
+    try:
+        groups_of(facts)
+    except ReportError as error:
+        # Of this study alone; the reports of others are made in the same run.
+        return [Section("acceptance", "Acceptance of solutions", None, (str(error),))]
     signal = signal_section(rows, facts, told)
     return [
         acceptance_section(rows, facts, told),
@@ -106,7 +111,7 @@ def _reviewed(kept: Frames) -> Section:
 
 def _solved(kept: Frames) -> Section:
     rows = solve_rows(kept)
-    rows = rows[rows["use"] != KNOWN]
+    rows = rows[rows["use"] == TASK]
     content = {
         "people": int(rows["participant"].nunique()),
         "answers": len(rows),

@@ -69,7 +69,7 @@ class Look:
 def forest(rows: Rows, look: Look) -> Any:
     """Utility per condition: point, its interval (thick), simultaneous interval (thin), line at 1."""
     shown = [r for r in rows if r["role"] != "baseline" and r["utility"] is not None]
-    figure, axes = _canvas(7.2, 1.1 + 0.36 * len(shown), look)
+    figure, axes = canvas(7.2, 1.1 + 0.36 * len(shown), look)
     for y, row in enumerate(reversed(shown)):
         colour = look.colours[row["name"]]
         for key, width in (("utility_simultaneous", 1.2), ("utility", 3.6)):
@@ -86,9 +86,9 @@ def forest(rows: Rows, look: Look) -> Any:
     return figure
 
 
-def people(rows: Rows, scores: pd.DataFrame, look: Look) -> Any:
-    """Accuracy of every person (faint) with the mean and its interval, per condition."""
-    figure, axes = _canvas(7.2, 3.6, look)
+def people(rows: Rows, scores: pd.DataFrame, look: Look, *, chance: float | None = 0.5) -> Any:
+    """Accuracy of every person (faint) with the mean and its interval, per condition; a line at `chance`."""
+    figure, axes = canvas(7.2, 3.6, look)
     rng = np.random.default_rng(0)
     for x, row in enumerate(rows):
         values = 100 * scores.loc[scores["condition"] == row["name"], "accuracy"].to_numpy(dtype=float)
@@ -97,8 +97,9 @@ def people(rows: Rows, scores: pd.DataFrame, look: Look) -> Any:
             spread = x + rng.uniform(-0.24, 0.24, values.size)
             axes.plot(spread, values, ".", color=colour, alpha=0.4, markersize=5, markeredgewidth=0, zorder=1)
         _mean_mark(axes, x, row["accuracy_mean"], row["intervals"]["accuracy_mean"], colour)
-    axes.axhline(50, color=FAINT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
-    axes.set_xticks(range(len(rows)), [_folded(r["label"]) for r in rows])
+    if chance is not None:
+        axes.axhline(100 * chance, color=FAINT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
+    axes.set_xticks(range(len(rows)), [folded(r["label"]) for r in rows])
     axes.tick_params(axis="x", length=0)
     axes.set_ylabel(f"Accuracy per {look.single} (%)")
     axes.set_ylim(0, 101)
@@ -155,7 +156,8 @@ def _written(figure: Any, form: str, settings: dict[Any, Any], metadata: dict[st
     return buffer.getvalue()
 
 
-def _canvas(width: float, height: float, look: Look) -> tuple[Any, Any]:
+def canvas(width: float, height: float, look: Look) -> tuple[Any, Any]:
+    """An empty figure of that size in inches, stamped, and its axes."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -201,7 +203,7 @@ def _line(axes: Any, row: dict[str, Any], colour: str, shift: float) -> None:
             axes.plot([x, x], [100 * e for e in ends], color=colour, linewidth=1.2, zorder=2)
 
 
-def _folded(label: str) -> str:
+def folded(label: str) -> str:
     """A long label on two lines."""
     words = label.split(" ")
     if len(label) <= 10 or len(words) < 2:

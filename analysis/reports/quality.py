@@ -10,11 +10,19 @@ import pandas as pd
 from analysis.frames import Frames
 from analysis.reports.base import Section, StudyFacts, Table
 from analysis.reports.flow import group_head, members, named
-from analysis.reports.formats import number, percent
+from analysis.reports.formats import NONE, number, percent
 from analysis.reports.observers import by_observer, population
 from analysis.timing import FRAMES_MIN, Timing
 from experiments.dropping import COLUMNS
 from experiments.kinds.base import INSTRUCTED, REPEAT
+
+RESERVOIR, TRUTH = "Reservoir opened %", "Agrees with truth %"
+SHARES = {
+    RESERVOIR: "reservoir_share",
+    "Instructed checks %": "instructed_share",
+    "Repeat checks %": "repeat_share",
+    TRUTH: "truth_share",
+}
 
 
 def sections(frames: Frames, facts: StudyFacts) -> list[Section]:
@@ -24,7 +32,19 @@ def sections(frames: Frames, facts: StudyFacts) -> list[Section]:
 
 def open_sections(frames: Frames, facts: StudyFacts) -> list[Section]:
     """What may be seen while data are collected."""
-    return [_arrival(frames, facts), *_display(frames), *population(frames), *_stimuli(facts)]
+    parts = [_arrival(frames, facts), *_display(frames), *population(frames), *_stimuli(facts)]
+    return [*parts, *_answers(facts)]
+
+
+def _answers(facts: StudyFacts) -> list[Section]:
+    """What stands behind the names of answers that do not say it."""
+    named = [answer for answer in facts.answers if answer.means]
+    if not named:
+        return []
+    rows = tuple((answer.text, answer.value, answer.means) for answer in named)
+    table = Table("answers", "Names of the answers", ("People read", "Stored as", "Stands for"), rows, left=3)
+    content = {answer.value: answer.means for answer in named}
+    return [Section("answers", "The answers", content, (), (table,))]
 
 
 def _stimuli(facts: StudyFacts) -> list[Section]:
@@ -56,34 +76,33 @@ def _behaviour(frames: Frames, facts: StudyFacts) -> Section:
                 "truth_share": _mean(scored["matches_truth"]),
             }
         )
-    table = Table(
+    return Section("behaviour", "How people worked", rows, (), (_behaviour_table(rows, trials),))
+
+
+def _behaviour_table(rows: list[dict[str, Any]], trials: pd.DataFrame) -> Table:
+    """Only the columns of which the study has something: ratings have no training and no true answer."""
+    seconds = {
+        head: [number(None if row[key] is None else row[key] / 1000, 1) for row in rows]
+        for head, key in (
+            ("Test answer, median s", "test_median_ms"),
+            ("Training, median s", "train_median_ms"),
+        )
+    }
+    shares = {head: [percent(row[key]) for row in rows] for head, key in SHARES.items()}
+    has_reservoir = trials.empty or bool(trials["reservoir_ms"].notna().any())
+    columns = {
+        head: cells
+        for head, cells in {**seconds, **shares}.items()
+        if trials.empty or (set(cells) != {NONE} and (has_reservoir or head != RESERVOIR))
+    }
+    told = "Agreement with the truth shows who answered for the world instead of the model."
+    return Table(
         "behaviour",
-        "Time, reservoir and checks",
-        (
-            "Condition",
-            "Test answer, median s",
-            "Training, median s",
-            "Reservoir opened %",
-            "Instructed checks %",
-            "Repeat checks %",
-            "Agrees with truth %",
-        ),
-        tuple(
-            (
-                r["label"],
-                number(None if r["test_median_ms"] is None else r["test_median_ms"] / 1000, 1),
-                number(None if r["train_median_ms"] is None else r["train_median_ms"] / 1000, 1),
-                *(
-                    percent(r[key])
-                    for key in ("reservoir_share", "instructed_share", "repeat_share", "truth_share")
-                ),
-            )
-            for r in rows
-        ),
-        "Of the sittings that were kept. Agreement with the truth shows who answered for the world "
-        "instead of the model.",
+        "Time, reservoir and checks" if has_reservoir else "Time and checks",
+        ("Condition", *columns),
+        tuple(zip([row["label"] for row in rows], *columns.values(), strict=True)),
+        " ".join(("Of the sittings that were kept.", *([told] if TRUTH in columns else []))),
     )
-    return Section("behaviour", "How people worked", rows, (), (table,))
 
 
 def questions(frames: Frames, facts: StudyFacts) -> list[Section]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import pandas as pd
 
@@ -13,19 +12,14 @@ from analysis.ratings import rated_once, rating_rows, shared_with, with_shared
 from analysis.reports import faithfulness, figures, quality, rating_figures
 from analysis.reports.base import Figure, Headline, Main, Section, StudyFacts, Table, seal_of
 from analysis.reports.flow import flow_headline, flow_section
-from analysis.reports.formats import NONE, finding, interval, number, p_sentence, p_value, percent, stars
+from analysis.reports.formats import NONE, interval, number, percent
 from analysis.reports.rating_agreement import agreement, agreement_section, raters_section, with_oneself
 from analysis.reports.rating_scores import (
-    CHEAP_CONDITIONS,
-    CHEAP_ROWS,
-    CONCEPTS,
     FACTORS,
-    FORMS,
-    SALIENCY,
-    OrdinalTest,
-    Pair,
+    Coverage,
     RatingSummary,
     associations,
+    coverage,
     explained,
     labels_of,
     ordinal_tests,
@@ -33,20 +27,23 @@ from analysis.reports.rating_scores import (
     saliency_and_concepts,
     summaries,
 )
+from analysis.reports.rating_tests import comparisons, forms, metrics, ordinal
 from analysis.reports.report import Report
 from experiments.paradigms.rating import RatingDesign, RatingQuestion
-from experiments.words import table_of
+from experiments.sentences import table_of
 
 SAY = (
     "Ratings say what people say that they understand; only a study in which they predict the model tells "
     "whether they do."
 )
+_NOT_ASKED = (
+    "Not asked: the share of rated explanations without the changed copy that the question compares with, "
+    "for the search left none."
+)
 INTERVALS = (
     "Intervals: 95 %, people and pictures both drawn at random (two-way clustered errors, Student's t); "
     "they speak of people and pictures like these, and may pass the ends of the scale."
 )
-PAIRS_SHOWN = 60
-Labels = Mapping[str, str]
 
 
 def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Report:
@@ -56,10 +53,12 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
     seal = seal_of(definition, origin)
     flow = flow_section(frames.participants, definition, sealed=seal.sealed)
     kept = frames.confirmed().passed() if seal.sealed else frames.kept()
-    asked = RatingDesign(**definition.design).rows
+    design = RatingDesign(**definition.design)
+    asked = design.rows
     turned = {row.id for row in asked if row.reverse}
     rows = rating_rows(kept, turned)
     pooled = _pooled(rows, kept)
+    raters = coverage(rows, design.raters_per_explanation)
     if seal.sealed:
         results = [_sealed(rows, definition, seal.sentence)]
     else:
@@ -68,6 +67,7 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
     sections = (
         pooled,
         *results,
+        _raters_of_each(raters),
         *faithfulness.sections(frames, definition),
         *quality.open_sections(frames.confirmed(), definition),
         flow,
@@ -99,16 +99,18 @@ def _results(
     labels = {row.id: _label(row) for row in asked}
     standing = with_shared(rows, kept.stimuli)
     made = summaries(standing, facts, names)
+    compared = pairs(standing, facts, names)
+    missing = {(row.name, row.question): row.missing for row in made if row.by == "condition"}
     return [
         _conditions(made, rows, kept, facts, asked, origin),
         _levels(made, asked),
-        _forms(saliency_and_concepts(standing, facts, names), labels),
-        _comparisons(pairs(standing, facts, names), facts, labels),
-        _ordinal(ordinal_tests(rows, facts, names), facts, labels),
+        forms(saliency_and_concepts(standing, facts, names), labels),
+        comparisons(compared, facts, labels),
+        ordinal(ordinal_tests(rows, facts, names), facts, labels, missing),
         agreement_section(agreement(rows, everybody, names, facts.seed), labels),
         with_oneself(rows, names, labels),
         raters_section(rows),
-        _metrics(associations(rows, kept.stimuli, names, facts.seed), labels),
+        metrics(associations(rows, kept.stimuli, names), labels),
         *quality.sections(kept, facts),
     ]
 
@@ -153,11 +155,33 @@ def _opening(pooled: Section, look: figures.Look) -> str:
     return f"{look.counted(told['people'])} kept, {of}."
 
 
+def _raters_of_each(told: Coverage) -> Section:
+    """How many people answered each question about each explanation, against the number that was wanted."""
+    if not told.raters:
+        return Section("coverage", "", told.as_json())
+    table = Table(
+        "coverage",
+        "Raters of each explanation and question",
+        ("Raters", "Explanations \N{MULTIPLICATION SIGN} questions"),
+        tuple((f"{count}", f"{cells:,}") for count, cells in told.raters),
+        f"Wanted: {told.wanted}. Fewer: lists that nobody has finished, or whose rater was left out "
+        "afterwards. More: a rater was late and finished beside the one who got the list anew. Anchors are "
+        "not in it, nor what nobody rated.",
+        left=0,
+    )
+    return Section("coverage", "Raters per explanation", told.as_json(), told.sentences(), (table,))
+
+
 def _main(sections: Sequence[Section]) -> tuple[Main, ...]:
     by_key = {section.key: section for section in sections}
     tables = {table.key: table for section in sections for table in section.tables}
-    told = by_key["ordinal"].paragraphs if "ordinal" in by_key else ()
-    return (Main(tables["conditions"], (SAY,) if told else ()), Main(tables.get("alpha"), told))
+    if "ordinal" not in by_key:
+        return (Main(tables["conditions"]), Main())
+    planned = (*by_key["coverage"].paragraphs, *by_key["comparisons"].paragraphs)
+    return (
+        Main(tables["conditions"], (*planned, SAY)),
+        Main(tables.get("alpha"), by_key["ordinal"].paragraphs),
+    )
 
 
 def _sealed(rows: pd.DataFrame, facts: StudyFacts, sentence: str) -> Section:
@@ -180,36 +204,45 @@ def _conditions(
     asked: Sequence[RatingQuestion],
     origin: str,
 ) -> Section:
-    """Mean and mode of every condition and question; the wording; two figures."""
+    """Mean and mode of every condition and question, and beside each of those with a pair the share that it
+    could not be asked of; the wording; two figures."""
     of_conditions = [row for row in made if row.by == "condition"]
-    heads = tuple(f"{_label(q)}, reversed" if q.reverse else _label(q) for q in asked)
+    heads = [f"{_label(q)}, reversed" if q.reverse else _label(q) for q in asked]
+    with_pair = {q.id for q in asked if q.pair}
     lines = []
     for c in explained(facts):
         mine = [row for row in of_conditions if row.name == c.name]
         n = max((row.explanations for row in mine), default=0)
         about = (c.predictor, c.dataset) if _several(facts) else ()
-        lines.append((c.label, *about, str(n), *map(_cell, mine)))
+        cells = [cell for row in mine for cell in _cells(row, row.question in with_pair)]
+        lines.append((c.label, *about, str(n), *cells))
     about = ("Model", "Dataset") if _several(facts) else ()
     said = _shared_sentence(kept.stimuli, rows, facts)
     told = "Mean point and, in brackets, the mode; high is good; n explanations."
+    if with_pair:
+        told = f"{told} {_NOT_ASKED}"
     note = f"{told} {INTERVALS} They stand below. {SAY}"
     table = Table(
         "conditions",
         "Mean rating and mode",
-        ("Condition", *about, "n", *heads),
+        ("Condition", *about, "n", *_beside(asked, heads)),
         tuple(lines),
         " ".join((note, *facts.stimuli)),
         left=1 + len(about),
-        short=("Condition", *("" for _ in about), "n", *(_label(q) for q in asked)),
+        short=("Condition", *("" for _ in about), "n", *_beside(asked, [_label(q) for q in asked])),
     )
     look = figures.Look.of(facts, origin)
-    names = [q.id for q in asked]
     drawn = (
         Figure(
             "means",
             f"Mean point per condition and question, high is good. {INTERVALS}",
             "Points with intervals per condition, a panel for each question.",
-            partial(rating_figures.means, of_conditions, list(zip(names, heads, strict=True)), look),
+            partial(
+                rating_figures.means,
+                of_conditions,
+                [(q.id, _with_gap(head, of_conditions, q)) for q, head in zip(asked, heads, strict=True)],
+                look,
+            ),
         ),
         Figure(
             "points",
@@ -233,10 +266,25 @@ def _several(facts: StudyFacts) -> bool:
     return len({(c.predictor, c.dataset) for c in explained(facts)}) > 1
 
 
-def _cell(row: RatingSummary) -> str:
-    if row.value is None or row.mode is None:
-        return NONE
-    return f"{number(row.value.estimate)} ({row.mode:.0f})"
+def _cells(row: RatingSummary, has_pair: bool) -> tuple[str, ...]:
+    """Mean and mode; and the share that a question with a pair was not asked of."""
+    told = NONE if row.value is None else f"{number(row.value.estimate)} ({number(row.mode, 0)})"
+    return (told, percent(row.missing)) if has_pair else (told,)
+
+
+def _beside(asked: Sequence[RatingQuestion], heads: Sequence[str]) -> tuple[str, ...]:
+    """The headings, each with a pair followed by that of its share."""
+    pairs = zip(asked, heads, strict=True)
+    return tuple(word for q, head in pairs for word in ((head, "not asked %") if q.pair else (head,)))
+
+
+def _with_gap(head: str, made: Sequence[RatingSummary], question: RatingQuestion) -> str:
+    """The heading of a panel, with the shares that the question was not asked of, if there are any."""
+    shares = [100 * row.missing for row in made if row.question == question.id and row.missing is not None]
+    if not any(shares):
+        return head
+    low, high = f"{min(shares):.0f}", f"{max(shares):.0f}"
+    return f"{head}; {low if low == high else f'{low} to {high}'} % not asked"
 
 
 def _wording(asked: Sequence[RatingQuestion], facts: StudyFacts) -> Table:
@@ -293,153 +341,6 @@ def _levels(made: Sequence[RatingSummary], asked: Sequence[RatingQuestion]) -> S
 
 
 _NOTE = (
-    f"{INTERVALS} Not asked: the share of rated explanations for which the search left no light or strong "
-    "copy to ask about. Means by model, dataset and form leave the control out. These are means of all that "
-    "was rated; the comparisons below are of shared pictures."
+    f"{INTERVALS} {_NOT_ASKED} Means by model, dataset and form leave the control out. These are means of "
+    "all that was rated; the comparisons below are of shared pictures."
 )
-
-
-def _forms(made: Sequence[Pair], labels: Labels) -> Section:
-    names = {SALIENCY: FORMS[SALIENCY], CONCEPTS: FORMS[CONCEPTS]}
-    title = f"{FORMS[SALIENCY]} against {FORMS[CONCEPTS].lower()}" if made else ""
-    tables = (_pair_table("forms", title, made, names, labels),) if made else ()
-    return Section("forms", title, [pair.as_json() for pair in made], (), tables)
-
-
-def _comparisons(made: Sequence[Pair], facts: StudyFacts, labels: Labels) -> Section:
-    """All pairs of conditions, or those with the smallest p if they are many."""
-    names = labels_of(facts)
-    content = [pair.as_json() for pair in made]
-    shown = made
-    if len(made) > PAIRS_SHOWN:
-        tested = sorted((p for p in made if p.p_holm is not None), key=lambda pair: pair.p_holm or 0.0)
-        shown = tested[:PAIRS_SHOWN]
-    title = "Pairs of conditions"
-    if len(shown) < len(made):
-        title = f"{title}: the {len(shown)} with the smallest p of {len(made)}, all in report.json"
-    said = () if made else ("No two conditions share a picture yet, so none are compared.",)
-    tables = (_pair_table("comparisons", title, shown, names, labels),) if made else ()
-    return Section("comparisons", "Comparisons on shared pictures", content, said, tables)
-
-
-def _pair_table(key: str, title: str, made: Sequence[Pair], names: Labels, labels: Labels) -> Table:
-    lines = tuple(
-        (
-            labels[pair.question],
-            names[pair.first],
-            names[pair.second],
-            str(pair.pictures),
-            str(pair.result.people) if pair.result else "0",
-            number(pair.result.estimate if pair.result else None),
-            interval(pair.result.interval if pair.result else None),
-            p_value(pair.result.p if pair.result else None),
-            p_value(pair.p_holm) + stars(pair.p_holm),
-        )
-        for pair in made
-    )
-    columns = (
-        "Question",
-        "First",
-        "Second",
-        "Pictures",
-        "People",
-        "First less second",
-        "95 %",
-        "p",
-        "p, Holm",
-    )
-    note = (
-        "Mean of the first less that of the second, high is good. Only pictures that both have, each "
-        "counting alike. People and pictures both drawn at random (two-way clustered errors). Holm: over the "
-        "pairs of one question. No p: fewer than two people or pictures, or no spread."
-    )
-    return Table(key, title, columns, lines, note, left=3)
-
-
-def _ordinal(made: Sequence[OrdinalTest], facts: StudyFacts, labels: Labels) -> Section:
-    names = labels_of(facts)
-    datasets = {test.dataset for test in made}
-    said = tuple(_ordinal_sentence(test, labels, len(datasets) > 1) for test in made)
-    modelled = [test for test in made if test.means]
-    has_odds = any(test.odds for test in made)
-    means = tuple(
-        (
-            labels[test.question],
-            test.dataset,
-            names[name],
-            number(mean),
-            *(_odds_cells(test, name) if has_odds else ()),
-        )
-        for test in modelled
-        for name, mean in (test.means or {}).items()
-    )
-    note = (
-        "Cumulative logit model (Laplace) with random intercepts of people, pictures, and pictures by "
-        "condition, fitted to each question of each dataset on pictures that two conditions have at least. "
-        "Log odds ratio: against the first condition, profile likelihood interval; left out above "
-        f"{CHEAP_ROWS:,} ratings or {CHEAP_CONDITIONS} conditions. Shared ratings are in it once."
-    )
-    odds = ("Log odds ratio", "95 %") if has_odds else ()
-    columns = ("Question", "Dataset", "Condition", "Modelled mean", *odds)
-    table = Table("ordinal", "Modelled means, high is good", columns, means, note, left=3)
-    content = [test.as_json() for test in made]
-    return Section("ordinal", "Ordinal model: people and pictures at random", content, said, (table,))
-
-
-def _odds_cells(test: OrdinalTest, name: str) -> tuple[str, str]:
-    if name not in (test.odds or {}):
-        return NONE, NONE
-    estimate, ends = (test.odds or {})[name]
-    return number(estimate), interval(ends)
-
-
-def _ordinal_sentence(test: OrdinalTest, labels: Labels, names_dataset: bool) -> str:
-    place = f"{labels[test.question]}{f', {test.dataset}' if names_dataset else ''}"
-    if test.ratio is not None:
-        what = finding(test.ratio.p, "the rating, by people like these of pictures like these,")
-        return (
-            f"{place}: \N{GREEK SMALL LETTER CHI}\N{SUPERSCRIPT TWO}({test.ratio.df}) = "
-            f"{number(test.ratio.statistic)}, {p_sentence(test.ratio.p)}: {what}."
-        )
-    if test.p_people is not None:
-        what = finding(test.p_people, "the rating on these pictures")
-        return (
-            f"{place}: no ordinal model ({test.problem}). The test of each person's means stands in, "
-            f"{p_sentence(test.p_people)}: {what}."
-        )
-    return f"{place}: no ordinal model ({test.problem})."
-
-
-def _metrics(content: list[dict[str, Any]], labels: Labels) -> Section:
-    if not content:
-        return Section("metrics", "", content)
-    lines = tuple(
-        (
-            _metric_name(row, content),
-            labels[row["question"]],
-            *(
-                f"{number(told['rho'])} {interval(told['interval'])}" if (told := row[column]) else NONE
-                for column in ("method", "seen")
-            ),
-            str((row["method"] or row["seen"] or {"n": 0})["n"]),
-        )
-        for row in content
-    )
-    table = Table(
-        "metrics",
-        "Spearman's correlation over explanations",
-        ("Metric", "Question", "The method", "What was seen", "Explanations"),
-        lines,
-        "Mean rating (high is good) against the metric of the same explanation; 95 % by drawing whole "
-        "pictures. The method: of its own values. What was seen: of the field as it was drawn. Neither "
-        "stands in for the other. Conditions are pooled, so that differences between methods are in it.",
-        left=2,
-    )
-    return Section("metrics", "Ratings and automatic metrics", content, (), (table,))
-
-
-def _metric_name(row: Mapping[str, Any], content: Sequence[Mapping[str, Any]]) -> str:
-    """The metric, with the parameters in which it differs from others of its name."""
-    others = [other["parameters"] for other in content if other["metric"] == row["metric"]]
-    told = [f"{k} {v}" for k, v in row["parameters"].items() if any(o.get(k) != v for o in others)]
-    return f"{row['metric']} ({', '.join(told)})" if told else str(row["metric"])

@@ -12,7 +12,7 @@ import pandas as pd
 from analysis.ratings import EXPLANATION, SCALE, as_units, rated_once, repeated
 from analysis.reports.base import Section, Table
 from analysis.reports.formats import NONE, interval, number, percent
-from analysis.stats.agreement import HumanRow, human_row, krippendorff_alpha, spearman, weighted_kappa
+from analysis.stats.agreement import human_row, krippendorff_alpha, spearman, weighted_kappa
 from analysis.stats.results import StatsError
 
 DRAWS = 200
@@ -33,7 +33,7 @@ TABLE_1: tuple[tuple[str, ...], ...] = (
     ("SCC", "CLIP", ".484", ".484", ".213", ".230", ".197", ".193"),
     ("SCC", "SigLIP", ".501", ".490", ".247", ".223", ".213", ".196"),
     ("SCC", "EVA", ".397", ".411", ".207", ".194", ".088", ".218"),
-    ("SCC", "BLIP", ".484", ".474", ".150", ".247", ".215", ".220"),
+    ("SCC", "BLIP", ".484", ".474", ".150", ".247", ".216", ".220"),
     ("SCC", "Human", ".844", ".839", ".722", ".742", ".850", ".789"),
 )
 """Metric, scorer or human, and the means for Q1 to Q6, rows CLIP to BLIP being trained scorers."""
@@ -53,10 +53,11 @@ def agreement(
 ) -> dict[str, dict[str, Any]]:
     """By question: Krippendorff's alpha of the raters that were kept and of all, and one rater against the
     mode, with the own vote in it (as published) and without it."""
-    return {question: _of_question(kept, everybody, question, seed) for question in questions}
+    return {question: agreement_on(kept, everybody, question, seed) for question in questions}
 
 
-def _of_question(kept: pd.DataFrame, everybody: pd.DataFrame, question: str, seed: int) -> dict[str, Any]:
+def agreement_on(kept: pd.DataFrame, everybody: pd.DataFrame, question: str, seed: int) -> dict[str, Any]:
+    """The same of one question."""
     content: dict[str, Any] = {}
     units = {}
     for name, rows in (("kept", kept), ("all", everybody)):
@@ -74,21 +75,9 @@ def _of_question(kept: pd.DataFrame, everybody: pd.DataFrame, question: str, see
         row, problem = tried(
             partial(human_row, units["kept"], SCALE, leave_one_out=leaves_out, draws=DRAWS, seed=seed)
         )
-        content[name] = row and _human(row)
+        content[name] = row and row.table()[0]
         content[f"problem_{name}"] = problem
     return content
-
-
-def _human(row: HumanRow) -> dict[str, Any]:
-    return {
-        "mse": row.mse,
-        "kappa": row.kappa,
-        "spearman": row.spearman,
-        "sd_mse": row.sd_mse,
-        "sd_kappa": row.sd_kappa,
-        "sd_spearman": row.sd_spearman,
-        "units": row.units,
-    }
 
 
 def agreement_section(content: Mapping[str, Mapping[str, Any]], labels: Mapping[str, str]) -> Section:
@@ -111,11 +100,11 @@ def agreement_section(content: Mapping[str, Mapping[str, Any]], labels: Mapping[
         for key in ("problem_kept", "problem_as_published")
         if told[key]
     )
-    return Section("agreement", "Agreement", content, tuple(said), (table, _beside(content)))
+    return Section("agreement", "Agreement", content, tuple(said), (table, beside_published(content)))
 
 
-def _beside(content: Mapping[str, Mapping[str, Any]]) -> Table:
-    """PASTA's table, with the human rows of this study under each metric."""
+def beside_published(content: Mapping[str, Mapping[str, Any]]) -> Table:
+    """PASTA's table, with the human rows of these ratings under each metric."""
     rows = []
     for key, metric in METRICS.items():
         rows += [
@@ -134,7 +123,7 @@ def _beside(content: Mapping[str, Mapping[str, Any]]) -> Table:
         "One rater against the usual answer",
         ("Metric", "Row", *(f"Q{at}" for at in range(1, 7))),
         tuple(rows),
-        f"{PUBLISHED}, but for the rows of this study. Human: a rater drawn at random for each explanation "
+        f"{PUBLISHED}, but for the rows that say here. Human: a rater drawn at random for each explanation "
         f"against the mode of all raters, the own vote among them, mean of {DRAWS} draws; that is too kind, "
         "so the row without the own vote stands beside it. MSE in points of the scale.",
         left=2,

@@ -173,6 +173,40 @@ def _summary(
 
 
 @dataclass(frozen=True, slots=True)
+class Coverage:
+    """`raters`: how many (explanation, question) have how many raters, most raters first, anchors apart;
+    `wanted` is their number by the plan."""
+
+    wanted: int
+    raters: tuple[tuple[int, int], ...]
+
+    @property
+    def fewer(self) -> int:
+        return sum(cells for count, cells in self.raters if count < self.wanted)
+
+    def sentences(self) -> tuple[str, ...]:
+        """What is short of the plan; nothing if every explanation has its raters."""
+        if not self.fewer:
+            return ()
+        every = sum(cells for _, cells in self.raters)
+        return (
+            f"{self.fewer:,} of {every:,} questions about an explanation were answered by fewer than the "
+            f"{self.wanted} raters wanted.",
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return {"wanted": self.wanted, "fewer": self.fewer, "counts": [list(row) for row in self.raters]}
+
+
+def coverage(rows: pd.DataFrame, wanted: int) -> Coverage:
+    """`rows`: see `analysis.ratings`."""
+    once = rated_once(rows)
+    each = once.groupby(["item", "condition", "question"])["participant"].nunique()
+    counts = each.value_counts().sort_index(ascending=False)
+    return Coverage(wanted, tuple((int(n), int(cells)) for n, cells in counts.items()))
+
+
+@dataclass(frozen=True, slots=True)
 class Pair:
     """Two conditions (or forms) on one question, on the pictures that both have: first less second, with high
     as good. `p_holm` holds over the pairs of the question. `problem`: why there is no test."""
@@ -369,12 +403,10 @@ def _person_level(given: pd.DataFrame) -> float | None:
         return None
 
 
-def associations(
-    rows: pd.DataFrame, stimuli: pd.DataFrame, questions: Sequence[str], seed: int
-) -> list[dict[str, Any]]:
+def associations(rows: pd.DataFrame, stimuli: pd.DataFrame, questions: Sequence[str]) -> list[dict[str, Any]]:
     """Mean rating of an explanation against each automatic metric of it: Spearman's correlation over
-    explanations, intervals by drawing whole pictures. `method` and `seen` are the metric of the method's own
-    values and that of the drawn field."""
+    explanations, intervals by leaving out whole pictures. `method` and `seen` are the metric of the method's
+    own values and that of the drawn field."""
     once = rated_once(rows)
     mean = once.groupby(["item", "condition", "question"])["value"].mean()
     measured = _measured(stimuli)
@@ -387,7 +419,7 @@ def associations(
                 "question": question,
             }
             for column in ("method", "seen"):
-                row[column] = _association(mean, question, columns.get(column, {}), seed)
+                row[column] = _association(mean, question, columns.get(column, {}))
             made.append(row)
     return made
 
@@ -411,7 +443,7 @@ def _measured(stimuli: pd.DataFrame) -> dict[tuple[str, str], dict[str, dict[tup
 
 
 def _association(
-    mean: pd.Series, question: str, values: Mapping[tuple[str, str], float], seed: int
+    mean: pd.Series, question: str, values: Mapping[tuple[str, str], float]
 ) -> dict[str, Any] | None:
     if question not in mean.index.get_level_values("question"):
         return None
@@ -422,7 +454,6 @@ def _association(
             [rated[place] for place in places],
             [values[place] for place in places],
             [item for item, _ in places],
-            seed=seed,
             level=LEVEL,
         )
     except StatsError:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -12,26 +12,40 @@ import pandas as pd
 
 from analysis.frames import Frames
 from analysis.reports import figures, quality
-from analysis.reports.base import Figure, Headline, Main, Section, StudyFacts, Table, seal_of
+from analysis.reports.base import (
+    ConditionFacts,
+    Figure,
+    Headline,
+    Main,
+    Section,
+    StudyFacts,
+    Table,
+    seal_of,
+)
 from analysis.reports.flow import flow_headline, flow_section
-from analysis.reports.formats import NONE, finding, interval, number, p_sentence, p_value, percent, stars
+from analysis.reports.formats import NONE, interval, number, p_value, percent, stars
 from analysis.reports.report import Report
-from analysis.reports.turing_masking import masking_section
+from analysis.reports.turing_figures import times
+from analysis.reports.turing_masking import masking_section, side_of
+from analysis.reports.turing_mixed import mixed_sections
 from analysis.reports.turing_printed import as_printed, marks
 from analysis.reports.turing_scores import (
     LEVEL,
     MEASURES,
+    Blind,
     Contrast,
     belief,
+    blind,
     contrasts,
     coverage,
+    geometric_interval,
+    geometric_mean,
     is_within,
     learning_curve,
-    mixed_test,
     person_rows,
-    strategies,
+    scored_tests,
 )
-from analysis.stats.results import StatsError, mean_interval
+from analysis.stats.results import mean_interval
 
 PUBLISHED = (
     "Published, not recomputed (Gonzalez and S\N{LATIN SMALL LETTER O WITH STROKE}gaard 2020, Table 1)"
@@ -47,7 +61,6 @@ TABLE_1: tuple[tuple[str, ...], ...] = (
 people's accuracy against the gold label likewise."""
 KNOWN_TASKS = 2
 """The first rows; the tasks of the others were masked."""
-ON_THESE = "on these texts"
 
 
 def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Report:
@@ -67,7 +80,7 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
             _conditions(kept, rows, definition, by_measure, origin),
             _tests(rows, definition, by_measure),
             _first_period(rows, definition),
-            _single_answers(kept, definition),
+            *mixed_sections(kept, rows, definition),
             _belief(kept, definition),
             masking_section(kept, rows, definition),
             _learning(kept, definition, origin),
@@ -123,7 +136,10 @@ def _main(sections: Sequence[Section]) -> tuple[Main, ...]:
     if "tests" not in by_key:
         return (Main(tables["conditions"]),)
     told = tuple(f"Single answers: {line}" for line in by_key["single_answers"].paragraphs)
-    return (Main(tables["conditions"]), Main(tables.get("tests"), told))
+    return (
+        Main(tables["conditions"], by_key["conditions"].paragraphs),
+        Main(tables.get("tests"), told),
+    )
 
 
 def _sealed(rows: pd.DataFrame, facts: StudyFacts, sentence: str) -> Section:
@@ -143,57 +159,93 @@ def _conditions(
     by_measure: Mapping[str, Sequence[Contrast]],
     origin: str,
 ) -> Section:
-    """The layout of the paper's Table 1, one row per condition, and what blind strategies score."""
-    content = [_condition_row(rows, c.name, c.label, c.role) for c in facts.conditions]
-    blind = strategies(frames)
+    """The layout of the paper's Table 1, one row per condition, each beside what blind strategies score."""
+    tests, answers = scored_tests(frames), len(facts.answers)
+    content = [
+        {
+            **_condition_row(rows, c),
+            "strategies": asdict(blind(tests[tests["condition"] == c.name], frames.stimuli, answers)),
+        }
+        for c in facts.conditions
+    ]
+    pooled = blind(tests, frames.stimuli, answers)
     p_of = {measure: {c.condition: c.p for c in made} for measure, made in by_measure.items()}
-
-    def line(row: dict[str, Any]) -> tuple[str, ...]:
-        name = row["name"]
-        star = {measure: stars(p_of[measure].get(name)) for measure in p_of}
-        return (
-            row["label"],
-            str(row["n"]),
-            percent(row["accuracy"]) + star["accuracy"],
-            interval(row["intervals"]["accuracy"], 1, 100),
-            number(row["f1"]),
-            minutes(row["test_s"]) + star["test_s"],
-            minutes(row["train_s"]),
-            percent(row["truth"]) + star["truth"],
-        )
-
-    names = {
-        "chance": "Chance",
-        "majority": "Always the most frequent answer",
-        "gold": "Always the gold label (the model's accuracy)",
-    }
-    lines = [line(row) for row in content]
-    lines += [(names[key], "", percent(blind[key]), *[""] * 5) for key in names]
     baseline = next(c.label for c in facts.conditions if c.name == facts.baseline)
     test = "Wilcoxon's signed ranks" if is_within(rows) else "Mann-Whitney"
     note = (
         f"Against the model and the gold label: mean share per person. F1 is macro. Times: geometric mean of "
         f"each person's sum of response times. * p < .05 against {baseline}, {test}, one score per person "
-        f"and condition, not corrected; corrected p below. {' '.join(facts.stimuli)}"
+        f"and condition, not corrected; corrected p below. Answers without understanding, against the model: "
+        f"chance, always the model's most frequent answer, always the gold label (the model's accuracy). "
+        f"{' '.join(facts.stimuli)}"
     ).rstrip()
     table = Table(
         "conditions",
         "Agreement with the model, and time",
-        ("Condition", "n", "Model %", "95 % interval", "F1", "Test", "Training", "Gold %"),
-        tuple(lines),
+        ("Condition", "n", "Model %", "95 % interval", "F1", "Test", "Training", "Gold %", "Chance %",
+         "Most frequent %", "Always gold %"),
+        tuple(_condition_cells(row, p_of) for row in content),
         note,
-        short=("Condition", "n", "Model %", "95 %", "F1", "Test", "Train", "Gold %"),
+        short=("Condition", "n", "Model %", "95 %", "F1", "Test", "Train", "Gold %", "", "", ""),
+    )  # fmt: skip
+    return Section(
+        "conditions",
+        "Results by condition",
+        {"rows": content, "strategies": asdict(pooled)},
+        (blind_sentence(pooled),),
+        (table,),
+        _figures(rows, content, facts, origin),
     )
+
+
+def blind_sentence(scores: Blind) -> str:
+    """What agreement there is without any understanding, over all conditions."""
+    return (
+        f"Without understanding anything, agreement with the model would be {percent(scores.chance)} % by "
+        f"chance, {percent(scores.majority)} % by always giving its most frequent answer, and "
+        f"{percent(scores.gold)} % by always giving the gold label."
+    )
+
+
+def _condition_cells(row: Mapping[str, Any], p_of: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
+    star = {measure: stars(p_of[measure].get(row["name"])) for measure in p_of}
+    return (
+        row["label"],
+        str(row["n"]),
+        percent(row["accuracy"]) + star["accuracy"],
+        interval(row["intervals"]["accuracy"], 1, 100),
+        number(row["f1"]),
+        minutes(row["test_s"]) + star["test_s"],
+        minutes(row["train_s"]),
+        percent(row["truth"]) + star["truth"],
+        *(percent(row["strategies"][name]) for name in ("chance", "majority", "gold")),
+    )
+
+
+def _figures(
+    rows: pd.DataFrame, content: Sequence[dict[str, Any]], facts: StudyFacts, origin: str
+) -> tuple[Figure, ...]:
     look = figures.Look.of(facts, origin)
     shown = [_as_figure(row) for row in content if row["n"]]
-    figure = Figure(
-        "people",
-        f"Agreement with the model per {look.single} (dots), mean and 95 % interval (Student's t).",
-        "Dots of persons with a mean and an interval for each condition.",
-        partial(figures.people, shown, rows, look),
+    chance = content[0]["strategies"]["chance"]
+    sides = rows.assign(side=side_of(rows["arm"]))
+    told = " Hollow: not told the task." if (sides["side"] != "").any() else ""
+    return (
+        Figure(
+            "people",
+            f"Agreement with the model per {look.single} (dots), mean and 95 % interval (Student's t); the "
+            "dashed line is chance.",
+            "Dots of persons with a mean and an interval for each condition.",
+            partial(figures.people, shown, rows, look, chance=chance),
+        ),
+        Figure(
+            "times",
+            f"Time of the test per {look.single} (dots), geometric mean and 95 % interval (Student's t of "
+            f"logarithms); the paper's Figure 3 shows means.{told}",
+            "Dots of times with a mean and an interval for each condition, on a logarithmic axis.",
+            partial(times, sides, facts, look),
+        ),
     )
-    return Section("conditions", "Results by condition", {"rows": content, "strategies": blind}, (), (table,),
-                   (figure,))  # fmt: skip
 
 
 def _as_figure(row: dict[str, Any]) -> dict[str, Any]:
@@ -202,9 +254,10 @@ def _as_figure(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, "accuracy_mean": row["accuracy"], "intervals": ends}
 
 
-def _condition_row(rows: pd.DataFrame, name: str, label: str, role: str) -> dict[str, Any]:
-    members = rows[rows["condition"] == name]
-    row: dict[str, Any] = {"name": name, "label": label, "role": role, "n": len(members)}
+def _condition_row(rows: pd.DataFrame, condition: ConditionFacts) -> dict[str, Any]:
+    members = rows[rows["condition"] == condition.name]
+    row: dict[str, Any] = {"name": condition.name, "label": condition.label, "role": condition.role}
+    row["n"] = len(members)
     ends = {}
     for measure in ("accuracy", "truth", "f1"):
         values = members[measure].dropna().to_numpy(float)
@@ -213,13 +266,8 @@ def _condition_row(rows: pd.DataFrame, name: str, label: str, role: str) -> dict
         ends[measure] = interval_of.as_json() if interval_of else None
     for measure in ("test_s", "train_s", "elapsed_s"):
         row[measure] = geometric_mean(members[measure])
+        ends[measure] = geometric_interval(members[measure])
     return {**row, "intervals": ends}
-
-
-def geometric_mean(seconds: pd.Series) -> float | None:
-    """The mean on the log scale, as time; None without a time above 0."""
-    values = [float(value) for value in seconds.dropna() if value > 0]
-    return math.exp(sum(math.log(value) for value in values) / len(values)) if values else None
 
 
 def minutes(seconds: float | None) -> str:
@@ -286,39 +334,6 @@ def _first_period(rows: pd.DataFrame, facts: StudyFacts) -> Section:
     content = [_as_json(c) for c in made]
     problems = tuple(dict.fromkeys(c.problem for c in made if c.problem))
     return Section("first_period", "First period", content, problems, (table,))
-
-
-def _single_answers(frames: Frames, facts: StudyFacts) -> Section:
-    """The test that may speak of other texts too."""
-    title = "Single answers: people and texts at random"
-    try:
-        test = mixed_test(frames, facts)
-    except StatsError as error:
-        return Section("single_answers", title, None, (str(error),))
-    labels = {c.name: c.label for c in facts.conditions}
-    what = "agreement with the model, over people and texts like these,"
-    sentence = (
-        f"\N{GREEK SMALL LETTER CHI}\N{SUPERSCRIPT TWO}({test.ratio.df}) = {number(test.ratio.statistic)}, "
-        f"{p_sentence(test.ratio.p)}: {finding(test.ratio.p, what)}."
-    )
-    adjusted = "Place in the session and the condition before are in the model. " if test.adjusted else ""
-    table = Table(
-        "single_answers",
-        "Modelled agreement",
-        ("Condition", "Model %"),
-        tuple((labels[name], percent(share)) for name, share in test.shares.items()),
-        f"Logistic mixed model (Laplace) with random intercepts of people, texts, and texts by condition; "
-        f"likelihood ratio. {adjusted}The tests above speak of people {ON_THESE}.",
-    )
-    content = {
-        "chi_square": test.ratio.statistic,
-        "df": test.ratio.df,
-        "p": test.ratio.p,
-        "shares": test.shares,
-        "sds": test.sds,
-        "adjusted": test.adjusted,
-    }
-    return Section("single_answers", title, content, (sentence,), (table,))
 
 
 def _belief(frames: Frames, facts: StudyFacts) -> Section:

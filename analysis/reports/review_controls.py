@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
 from analysis.frames import Frames
 from analysis.reports.base import Section, StudyFacts, Table
-from analysis.reports.formats import interval, number, percent
+from analysis.reports.formats import NONE, interval, number, percent
 from analysis.reports.review_rows import (
     ALONE,
     FLAGS,
@@ -225,22 +226,48 @@ def suspicion_section(frames: Frames, facts: StudyFacts) -> Section:
 
 
 def source_section(facts: StudyFacts) -> Section:
-    """How well the source of a solution can be told by its region alone, as it was measured at freezing."""
-    told = facts.frozen.get("source_auc")
-    title = "Can the source be told by the region?"
+    """How well the source of a solution can be told by the form of its region, as measured at freezing."""
+    told: Mapping[str, Any] = facts.frozen.get("told", {})
     if not told:
         return Section("source_auc", "", None)
-    low, high = told["interval"]
+    labels = {c.name: c.label for c in facts.conditions}
+    people = groups_of(facts)[0].label
+    sentences = tuple(
+        _source_sentence(labels.get(name, name), people, row) for name, row in sorted(told.items())
+    )
+    title = "Can the source be told by the region?"
+    return Section("source_auc", title, dict(told), sentences, _frozen_tables(facts, labels))
+
+
+def _source_sentence(name: str, people: str, told: Mapping[str, Any] | None) -> str:
+    if told is None:
+        return f"{name}: not known, as too few items have regions of both."
     limit = number(AUC_LIMIT)
     what = f"the upper end is no higher than {limit}"
-    if high > AUC_LIMIT:
+    if told["high"] > AUC_LIMIT:
         what = f"the upper end is above {limit}, so leads may have told sources by their regions"
-    sentence = (
-        f"A decoder that saw features of the region alone told the source with an AUC of "
-        f"{number(told['auc'])}, 95 % {interval([low, high])}, over {told['n']} regions: {what}. By chance "
-        "it would be 0.50."
+    return (
+        f"{name}: a decoder that saw the form of regions alone told them from those of {people} with an AUC "
+        f"of {number(told['auc'])}, 95 % {interval([told['low'], told['high']])}, over {told['pictures']} "
+        f"items: {what}. By chance it would be 0.50."
     )
-    return Section("source_auc", title, dict(told), (sentence,))
+
+
+def _frozen_tables(facts: StudyFacts, labels: Mapping[str, str]) -> tuple[Table, ...]:
+    """What was frozen of each source, and under which settings."""
+    lines = tuple(
+        (
+            labels.get(row["source"], row["source"]),
+            str(row["solutions"]),
+            str(row["abstained"]),
+            *((number(part, 0) for part in row["areas"]) if row["areas"] else [NONE] * 3),
+        )
+        for row in facts.frozen.get("sources", ())
+    )
+    settings = ", ".join(f"{name} = {value}" for name, value in facts.frozen.get("settings", {}).items())
+    columns = ("Solutions of", "Solutions", "Cannot say", "Area, 25 %", "Median", "75 %")
+    note = f"Areas in cells of the grid, of regions as leads saw them. Settings: {settings}."
+    return (Table("frozen", "What was frozen", columns, lines, note),) if lines else ()
 
 
 def _mean(values: pd.Series) -> float | None:

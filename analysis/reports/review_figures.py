@@ -48,7 +48,7 @@ def accepted_by_budget(made: Sequence[Curve], primary_ms: int, look: Look) -> An
 def hits_and_false(made: Sequence[SharesOf], look: Look) -> Any:
     """A panel without and one with explanations: hits against false acceptances."""
     shown = [value for value in TITLES if any(row.explained == value for row in made)]
-    figure, grid = _panels(len(shown), 4.1, look)
+    figure, grid = _panels(len(shown), 4.5, look)
     rng = np.random.default_rng(0)
     for axes, explained in zip(grid, shown, strict=True):
         axes.plot([0, 100], [0, 100], color=FAINT, linewidth=1, linestyle=(0, (4, 3)), zorder=0)

@@ -36,7 +36,7 @@ def solve_rows(frames: Frames) -> pd.DataFrame:
         {
             "participant": given["participant"].astype(object),
             "item": given["item"].astype(object),
-            "use": given["use"].astype("string").fillna("").astype(object),
+            "use": given["use"].astype("string").fillna("").astype(object).replace("", TASK),
             "choice": [_choice(str(text)) for text in given["response"]],
             "truth": [str(truths.get(item, "")) for item in given["item"]],
             "cells": given["region_cells"].astype("float64"),
@@ -62,7 +62,7 @@ def _region(text: object) -> list[int] | None:
 def solving_sections(frames: Frames, facts: StudyFacts) -> list[Section]:
     """Everything that is open once the stage has ended."""
     rows = solve_rows(frames)
-    tasks = rows[rows["use"].isin([TASK, ""])]
+    tasks = rows[rows["use"] == TASK]
     grid = int(facts.design.get("grid", 28))
     return [_answers(tasks, facts, grid), _agreement(tasks), _known(rows[rows["use"] == KNOWN])]
 
@@ -148,7 +148,7 @@ def _agreement(tasks: pd.DataFrame) -> Section:
         (line,),
         "Cells in both regions by cells in either; every task and answer counts alike. Student's t over "
         "these: the interval speaks of these solvers.",
-        left=0,
+        left=1,
     )
     return Section("agreement", title, content, tuple(sentences), (table,))
 

@@ -5,7 +5,6 @@ A test only in a crossed study, in which both halves of the people met the same 
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,16 @@ import pandas as pd
 from analysis.frames import Frames
 from analysis.reports.base import Section, StudyFacts, Table
 from analysis.reports.formats import finding, number, p_sentence, p_value, percent, stars
-from analysis.reports.turing_scores import (
+from analysis.reports.turing_mixed import (
     CROSSED_MIN,
-    Contrast,
     MixedTest,
-    order_columns,
+    condition_columns,
+    square_columns,
+    together,
+)
+from analysis.reports.turing_scores import (
+    Contrast,
+    geometric_mean,
     rank_contrast,
     scored_tests,
     with_holm,
@@ -73,8 +77,8 @@ def masking_test(frames: Frames, facts: StudyFacts) -> MixedTest:
             "wait for more participants."
         )
     names = [c.name for c in facts.conditions if (tests["condition"] == c.name).any()]
-    fixed = {name: (tests["condition"] == name).to_numpy(float) for name in names[1:]}
-    fixed |= order_columns(tests, names)
+    fixed = condition_columns(tests, names)
+    fixed |= together(square_columns(frames, tests, facts, fixed))
     known = {KNOWN: (sides == KNOWN).to_numpy(float)}
     cell = tests["item"].str.cat(sides, sep="\x1f")
     factors = {"person": list(tests["session"]), "text": list(tests["item"]), "text by side": list(cell)}
@@ -82,7 +86,7 @@ def masking_test(frames: Frames, facts: StudyFacts) -> MixedTest:
     whole, part = (fit_crossed(answers, columns, factors) for columns in ({**known, **fixed}, fixed))
     at_mean = {name: float(np.mean(column)) for name, column in fixed.items()}
     shares = {side: whole.probabilities({**at_mean, KNOWN: float(side == KNOWN)})[-1] for side in SIDES}
-    return MixedTest(likelihood_ratio(whole, part), shares, whole.sds, len(fixed) > len(names) - 1)
+    return MixedTest(likelihood_ratio(whole, part), shares, whole.sds)
 
 
 def masking_section(frames: Frames, rows: pd.DataFrame, facts: StudyFacts) -> Section:
@@ -143,7 +147,6 @@ def _means(rows: pd.DataFrame, name: str) -> dict[str, dict[str, float | None]]:
     told: dict[str, dict[str, float | None]] = {"accuracy": {}, "test_s": {}}
     for side in SIDES:
         scores = part[sides == side].groupby("session")["accuracy"].mean()
-        times = [float(value) for value in part[sides == side]["test_s"].dropna() if value > 0]
         told["accuracy"][side] = None if scores.empty else float(scores.mean())
-        told["test_s"][side] = math.exp(sum(map(math.log, times)) / len(times)) if times else None
+        told["test_s"][side] = geometric_mean(part.loc[sides == side, "test_s"])
     return told

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,11 +12,10 @@ import pandas as pd
 
 from analysis.frames import Frames, by_hand
 from analysis.reports.base import ConditionFacts, StudyFacts
-from analysis.stats.crossed import LikelihoodRatio, fit_crossed, likelihood_ratio
 from analysis.stats.labels import label_scores
 from analysis.stats.nonparametric import mann_whitney, signed_rank
 from analysis.stats.posthoc import holm
-from analysis.stats.results import Floats, StatsError, mean_interval
+from analysis.stats.results import StatsError, mean_interval
 
 LEVEL = 0.95
 MEASURES = {
@@ -23,8 +23,6 @@ MEASURES = {
     "truth": "accuracy against the gold label",
     "test_s": "time for the test",
 }
-CROSSED_MIN = 6
-"""With fewer people a mixed model says nothing about them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +49,13 @@ def person_rows(frames: Frames) -> pd.DataFrame:
     the gold label), f1 (macro), test_s and train_s (sums of response times), elapsed_s (first onset to last
     answer of the test), period (place of the condition in the session, from 0), status, by_hand.
     """
-    trials = frames.trials
+    training = frames.trials[frames.trials["phase"] == "train"]
+    # Without a single time there is no sum.
+    train_s = training.groupby(["session", "condition"])["rt_ms"].sum(min_count=1) / 1000
     tests = scored_tests(frames)
     people = frames.participants.assign(by_hand=by_hand(frames.participants)).set_index("session")
-    classes = sorted({*tests["model_label"], *tests["response"]} - {""})
     rows = []
     for (session, condition), given in tests.groupby(["session", "condition"], sort=True):
-        training = trials[(trials["session"] == session) & (trials["condition"] == condition)]
-        training = training[training["phase"] == "train"]
         rows.append(
             {
                 "session": session,
@@ -67,9 +64,9 @@ def person_rows(frames: Frames) -> pd.DataFrame:
                 "n": len(given),
                 "accuracy": _mean(given["matches_model"]),
                 "truth": _mean(given["matches_truth"]),
-                "f1": _f1(given, classes),
+                "f1": _f1(given),
                 "test_s": _sum_s(given["rt_ms"]),
-                "train_s": _sum_s(training["rt_ms"]),
+                "train_s": train_s.get((session, condition)),
                 "elapsed_s": _elapsed_s(given),
             }
         )
@@ -140,63 +137,6 @@ def with_holm(made: Sequence[Contrast]) -> tuple[Contrast, ...]:
     return tuple(replace(c, p_holm=corrected.get(place)) for place, c in enumerate(made))
 
 
-@dataclass(frozen=True, slots=True)
-class MixedTest:
-    """Whether conditions differ once people, texts, and texts by condition are random.
-
-    `adjusted`: place in the session and the condition before are in the model. `shares`: the modelled share
-    of answers that agree with the model, by condition, over all people and texts."""
-
-    ratio: LikelihoodRatio
-    shares: dict[str, float]
-    sds: dict[str, float]
-    adjusted: bool
-
-
-def mixed_test(frames: Frames, facts: StudyFacts) -> MixedTest:
-    """The logistic mixed model of single answers. Raises StatsError with too few people or no convergence."""
-    tests = scored_tests(frames)
-    names = [c.name for c in facts.conditions if (tests["condition"] == c.name).any()]
-    people = tests.groupby("condition")["session"].nunique()
-    if len(names) < 2 or int(people.min()) < CROSSED_MIN:
-        raise StatsError(
-            f"A model of single answers needs at least {CROSSED_MIN} people in each of 2 conditions; wait "
-            "for more participants."
-        )
-    others = {name: (tests["condition"] == name).to_numpy(float) for name in names[1:]}
-    order = order_columns(tests, names)
-    cell = tests["item"].str.cat(tests["condition"], sep="\x1f")
-    factors = {"person": list(tests["session"]), "text": list(tests["item"]), "text by condition": list(cell)}
-    answers = tests["matches_model"].to_numpy(float)
-    whole = fit_crossed(answers, {**others, **order}, factors)
-    part = fit_crossed(answers, order, factors)
-    # At the mean of the columns of the order, which are balanced by the square.
-    at_mean = {name: float(column.mean()) for name, column in order.items()}
-    shares = {
-        name: whole.probabilities({**at_mean, **({name: 1.0} if name in others else {})})[-1]
-        for name in names
-    }
-    return MixedTest(likelihood_ratio(whole, part), shares, whole.sds, bool(order))
-
-
-def order_columns(tests: pd.DataFrame, names: Sequence[str]) -> Mapping[str, Floats]:
-    """Columns for the place in the session and for the condition before; none if people met one condition."""
-    met = tests.groupby(["session", "block"])["condition"].first().unstack("block")
-    if met.shape[1] < 2:
-        return {}
-    columns: dict[str, Floats] = {}
-    for block in list(met.columns)[1:]:
-        columns[f"period {block}"] = (tests["block"] == block).to_numpy(float)
-    before = met.shift(1, axis=1).fillna("")
-    previous = [
-        before.at[session, block] for session, block in zip(tests["session"], tests["block"], strict=True)
-    ]
-    # With every condition once per session, the condition itself and the place fix one more column.
-    for name in names[1:]:
-        columns[f"after {name}"] = np.array([float(given == name) for given in previous])
-    return columns
-
-
 def learning_curve(frames: Frames, names: Sequence[str], parts: int = 5) -> dict[str, list[float | None]]:
     """Share of guesses that met the model in each fifth of the training, by condition."""
     trials = frames.trials
@@ -245,24 +185,50 @@ def belief(frames: Frames, names: Sequence[str]) -> dict[str, dict[str, Any]]:
     return told
 
 
-def strategies(frames: Frames) -> dict[str, float | None]:
-    """What an answerer without eyes scores against the model: chance over the answers that were offered,
-    always the model's most frequent answer, always the truth."""
-    tests = scored_tests(frames)
-    stimuli = frames.stimuli.drop_duplicates("item").set_index("item")
-    shown = stimuli.loc[stimuli.index.intersection(tests["item"].unique())]
+@dataclass(frozen=True, slots=True)
+class Blind:
+    """What answers without understanding score against the model, 0-1: `chance` over the answers that were
+    offered, `majority` for the one answer that the model gives most often, `gold` for the gold label. None
+    without answers.
+    """
+
+    chance: float | None
+    majority: float | None
+    gold: float | None
+
+
+def blind(tests: pd.DataFrame, stimuli: pd.DataFrame, answers: int) -> Blind:
+    """Of these scored answers, each text counted as often as it was answered. `answers`: how many people
+    choose from; 0 if that is not known."""
+    if tests.empty:
+        return Blind(1 / answers if answers else None, None, None)
+    truth = stimuli.drop_duplicates("item").set_index("item")["truth"]
     labels = tests["model_label"]
-    classes = {*labels, *tests["response"]} - {""}
-    return {
-        "chance": 1 / len(classes) if classes else None,
-        "majority": _number(labels.value_counts(normalize=True).max()) if len(labels) else None,
-        "gold": _number((shown["truth"] == shown["predicted"]).mean()) if len(shown) else None,
-    }
+    is_gold = tests["item"].map(truth) == labels
+    most = labels.value_counts(normalize=True).max()
+    return Blind(1 / answers if answers else None, float(most), float(is_gold.mean()))
 
 
-def _f1(given: pd.DataFrame, classes: Sequence[str]) -> float | None:
+def geometric_mean(seconds: pd.Series) -> float | None:
+    """The mean on the log scale, as time; None without a time above 0."""
+    values = [float(value) for value in seconds.dropna() if value > 0]
+    return math.exp(sum(math.log(value) for value in values) / len(values)) if values else None
+
+
+def geometric_interval(seconds: pd.Series) -> list[float | None] | None:
+    """Student's t interval of the logarithms, as times; None if there is none."""
+    values = [math.log(value) for value in seconds.dropna() if value > 0]
+    ends = mean_interval(values, level=LEVEL) if values else None
+    return None if ends is None else [math.exp(ends.low), math.exp(ends.high)]
+
+
+def _f1(given: pd.DataFrame) -> float | None:
+    """Over the classes that this person met or answered: one that never came is no fault of theirs."""
+    right, answered = list(given["model_label"]), list(given["response"])
+    if right == answered:
+        return 1.0
     try:
-        return label_scores(list(given["model_label"]), list(given["response"]), classes).f1
+        return label_scores(right, answered, sorted({*right, *answered} - {""})).f1
     except StatsError:
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 import numpy as np
@@ -13,10 +13,12 @@ from scipy.stats import rankdata
 from analysis.stats.results import (
     Floats,
     Interval,
+    Row,
     StatsError,
     checked_array,
     checked_count,
     checked_level,
+    ends_of,
     finite,
     has_spread,
 )
@@ -35,6 +37,10 @@ class Alpha:
     units: int
     ratings: int
     interval: Interval | None = None
+
+    def table(self) -> list[Row]:
+        """One row."""
+        return [{"alpha": self.alpha, **ends_of(self.interval), "units": self.units, "ratings": self.ratings}]
 
 
 def krippendorff_alpha(
@@ -125,6 +131,10 @@ class HumanRow:
     sd_spearman: float
     units: int
     undefined: int
+
+    def table(self) -> list[Row]:
+        """One row, by the names of the fields."""
+        return [asdict(self)]
 
 
 def human_row(

@@ -6,43 +6,53 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import t as student
 
 from analysis.stats.agreement import spearman
 from analysis.stats.results import (
+    ROUNDING,
+    Codes,
+    Floats,
     Interval,
     Names,
+    Row,
     StatsError,
     checked_array,
-    checked_count,
     checked_level,
+    ends_of,
 )
 
 GROUPS_MIN = 5
-"""With fewer groups a bootstrap over them says nothing."""
+"""With fewer groups an interval over them says nothing."""
+PARTS_MAX = 200
+"""More groups are left out some at a time, so that the cost does not grow with their square."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankAssociation:
-    """Spearman's `rho` over `n` things in `groups` groups. `interval`: percentile bootstrap over groups; None
-    below GROUPS_MIN groups, or if no draw has a correlation."""
+    """Spearman's `rho` over `n` things in `groups` groups. `interval`: jackknife over whole groups, of
+    Fisher's z, Student's t; None below GROUPS_MIN groups, for a perfect correlation, or if it hangs on one
+    group.
+    """
 
     rho: float
     n: int
     groups: int
     interval: Interval | None
 
+    def table(self) -> list[Row]:
+        """One row."""
+        return [{"rho": self.rho, **ends_of(self.interval), "n": self.n, "groups": self.groups}]
+
 
 def rank_association(
-    first: ArrayLike,
-    second: ArrayLike,
-    groups: Names,
-    *,
-    draws: int = 200,
-    seed: int = 0,
-    level: float = 0.95,
+    first: ArrayLike, second: ArrayLike, groups: Names, *, level: float = 0.95
 ) -> RankAssociation:
-    """Spearman's correlation of two measures (n,), (n,); whole `groups` (n,) are drawn anew for the interval,
-    and ranks are taken anew in each draw. Raises StatsError for unequal lengths or a constant measure."""
+    """Spearman's correlation of two measures (n,), (n,), whose things belong together by `groups` (n,).
+
+    A bootstrap of whole groups was too short here: with 24 groups it held the true correlation in 91 % of
+    cases instead of 95 %. Raises StatsError for unequal lengths or a constant measure.
+    """
     checked_level(level)
     x, y = (checked_array(values, "A measure") for values in (first, second))
     if not x.size == y.size == len(groups):
@@ -51,17 +61,22 @@ def rank_association(
         )
     rho = spearman(x, y)
     codes = np.unique(np.asarray(groups, dtype=str), return_inverse=True)[1]
-    members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-    count = checked_count(draws, "The number of draws")
-    rng = np.random.default_rng(seed)
-    drawn = []
-    for _ in range(count if len(members) >= GROUPS_MIN else 0):
-        rows = np.concatenate([members[place] for place in rng.integers(0, len(members), len(members))])
-        try:
-            drawn.append(spearman(x[rows], y[rows]))
-        except StatsError:
-            continue  # a draw without spread has no correlation
-    tail = 100 * (1 - level) / 2
-    ends = np.percentile(drawn, [tail, 100 - tail]) if drawn else None
-    interval = None if ends is None else Interval(float(ends[0]), float(ends[1]), level)
-    return RankAssociation(rho, x.size, len(members), interval)
+    count = int(codes.max()) + 1
+    return RankAssociation(rho, x.size, count, _jackknife(x, y, codes % PARTS_MAX, rho, level))
+
+
+def _jackknife(x: Floats, y: Floats, parts: Codes, rho: float, level: float) -> Interval | None:
+    """Each part of the groups is left out once, and ranks are taken anew."""
+    count = int(parts.max()) + 1
+    if count < GROUPS_MIN or abs(rho) > 1 - ROUNDING:
+        return None
+    try:
+        left = np.array([spearman(x[parts != part], y[parts != part]) for part in range(count)])
+    except StatsError:
+        return None
+    if np.abs(left).max() > 1 - ROUNDING:
+        return None
+    z = np.arctanh(left)
+    half = float(student.ppf((1 + level) / 2, count - 1)) * float(np.sqrt((count - 1) * z.var()))
+    middle = float(np.arctanh(rho))
+    return Interval(float(np.tanh(middle - half)), float(np.tanh(middle + half)), level)

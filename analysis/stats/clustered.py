@@ -19,11 +19,13 @@ from analysis.stats.results import (
     Floats,
     Interval,
     Names,
+    Row,
     StatsError,
     checked_array,
     checked_codes,
     checked_level,
     codes_again,
+    ends_of,
     finite,
     has_spread,
 )
@@ -45,6 +47,21 @@ class Clustered:
     df: int = 0
     p: float | None = None
     interval: Interval | None = None
+
+    def table(self) -> list[Row]:
+        """One row."""
+        return [
+            {
+                "estimate": self.estimate,
+                "se": self.se,
+                **ends_of(self.interval),
+                "df": self.df,
+                "p": self.p,
+                "people": self.people,
+                "items": self.items,
+                "values": self.values,
+            }
+        ]
 
 
 def clustered_mean(values: ArrayLike, people: Names, items: Names, *, level: float = 0.95) -> Clustered:

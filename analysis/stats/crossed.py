@@ -19,7 +19,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit
 from scipy.stats import chi2
 
-from analysis.stats.results import Floats, Interval, StatsError, checked_array, checked_level, finite
+from analysis.stats.results import Floats, Interval, Row, StatsError, checked_array, checked_level, finite
 
 Codes = NDArray[np.intp]
 ROWS_MAX = 200_000
@@ -65,6 +65,15 @@ class CrossedFit:
         shares = np.diff(below, prepend=0.0, append=1.0)
         return tuple(float(share) for share in shares)
 
+    def table(self) -> list[Row]:
+        """A row per parameter: `kind` is effect, threshold (named by the level below it) or sd."""
+        told = [
+            *(("effect", name, value) for name, value in self.effects.items()),
+            *(("threshold", f"{p:g}", value) for p, value in zip(self.points, self.thresholds, strict=False)),
+            *(("sd", name, value) for name, value in self.sds.items()),
+        ]
+        return [{"kind": kind, "name": name, "value": value} for kind, name, value in told]
+
 
 @dataclass(frozen=True, slots=True)
 class LikelihoodRatio:
@@ -73,6 +82,10 @@ class LikelihoodRatio:
     statistic: float
     df: int
     p: float
+
+    def table(self) -> list[Row]:
+        """One row."""
+        return [{"chi_square": self.statistic, "df": self.df, "p": self.p}]
 
 
 def fit_crossed(

@@ -1,5 +1,4 @@
-"""Power of what a study plans to test: the one-way ANOVA and the difference between two methods'
-ratings, by the noncentral F distribution."""
+"""Power of the one-way ANOVA, by the noncentral F distribution."""
 
 from __future__ import annotations
 
@@ -13,11 +12,6 @@ from scipy.stats import ncf
 from analysis.stats.results import StatsError, checked_array, checked_count, checked_number, finite
 
 DOUBLINGS_MAX = 64
-RATER_SD = 0.75
-"""Single ratings around an explanation's own: a rater's mean squared distance to the mode is .30 to .56 over
-PASTA's six questions [Kazmierczak et al. 2026, Table 1, "Human"]."""
-EXPLANATION_SD = 0.5
-"""Explanations of a method from item to item: an assumption, no published number."""
 
 
 def effect_size_f(means: Sequence[float], deviation: float, sizes: Sequence[int] | None = None) -> float:
@@ -79,48 +73,3 @@ def _degrees(sizes: Sequence[int]) -> tuple[int, int, int]:
             "plan at least 2 conditions with 2 people each."
         )
     return len(sizes) - 1, total - len(sizes), total
-
-
-def rating_power(
-    items: int,
-    raters: int,
-    difference: float,
-    *,
-    rater_sd: float = RATER_SD,
-    explanation_sd: float = EXPLANATION_SD,
-    alpha: float = 0.05,
-) -> float:
-    """Probability (0-1) that a paired t test over items finds a mean difference (points of the scale) between
-    the ratings of two methods at `alpha`.
-
-    Of each of `items` both methods were rated by `raters` people each. Single ratings of an explanation vary
-    by `rater_sd`, and the explanations of a method from item to item by `explanation_sd` besides, so that a
-    difference has the variance 2 (rater_sd² / raters + explanation_sd²). Raters count as independent.
-    """
-    pairs = checked_count(items, "The number of items", least=2)
-    each = checked_count(raters, "The number of raters", least=1)
-    spreads = checked_number(rater_sd, "The raters' SD"), checked_number(explanation_sd, "The items' SD")
-    if min(spreads) < 0 or max(spreads) == 0 or not 0 < checked_number(alpha, "Alpha") < 1:
-        raise StatsError(
-            "Power needs standard deviations of at least 0, not both 0, and alpha in (0, 1), got "
-            f"{rater_sd}, {explanation_sd} and {alpha}."
-        )
-    deviation = float(np.sqrt(2 * (rater_sd**2 / each + explanation_sd**2)))
-    effect = checked_number(difference, "The difference") / deviation
-    if effect == 0:
-        return alpha
-    # The square of a noncentral t is a noncentral F.
-    critical = float(f_distribution.isf(alpha, 1, pairs - 1))
-    return finite(float(ncf.sf(critical, 1, pairs - 1, pairs * effect**2)), "Power")
-
-
-def detectable_rating(items: int, raters: int, *, power: float = 0.8, alpha: float = 0.05) -> float:
-    """The smallest mean difference, in points of the scale, that `rating_power` finds with this power."""
-    if not 0 < checked_number(alpha, "Alpha") < checked_number(power, "Power") < 1:
-        raise StatsError(f"Power {power} must lie between alpha ({alpha}) and 1, and alpha above 0.")
-    high = 1.0
-    for _ in range(DOUBLINGS_MAX):
-        if rating_power(items, raters, high, alpha=alpha) >= power:
-            return float(brentq(lambda d: rating_power(items, raters, d, alpha=alpha) - power, 0.0, high))
-        high *= 2
-    raise StatsError(f"No difference is found with power {power} at alpha {alpha}; plan more items.")

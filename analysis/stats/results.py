@@ -26,6 +26,11 @@ LARGEST = 1e50
 COUNT_MAX = 10**8
 
 
+Row = dict[str, float | int | str | None]
+"""One row of a result as a table: column -> value, in the order of the columns. A list of them is what
+`pandas.DataFrame` takes."""
+
+
 class StatsError(ValueError):
     """A statistic is not defined for these values; the message says which value, the limit and the remedy."""
 
@@ -44,6 +49,12 @@ class Interval:
     def as_json(self) -> list[float | None]:
         """[low, high]; an end that is not finite becomes null, which JSON can carry."""
         return [end if np.isfinite(end) else None for end in (self.low, self.high)]
+
+
+def ends_of(interval: Interval | None) -> Row:
+    """The columns low and high of a table; None without an interval, or without a bound."""
+    low, high = interval.as_json() if interval else (None, None)
+    return {"low": low, "high": high}
 
 
 def checked_level(level: float) -> float:

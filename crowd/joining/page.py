@@ -22,11 +22,12 @@ from crowd.joining.admission import entry_at, fields_of, find_posting, read_arri
 from crowd.models import Posting
 from crowd.platforms import HERE, traits_of
 from crowd.recruiting.quoting import recruiting_of
+from experiments.definition import StudyDefinition
 from experiments.errors import InvalidRequest
 from experiments.models import Study
 from experiments.selectors import definition_of
 from experiments.texts import html_of
-from experiments.words import entry_words, money, placeholders
+from experiments.words import entry_words, money, placeholders, words_for
 
 PLACEHOLDER = '<meta name="study" content="">'
 APP_POLICY = (
@@ -132,9 +133,15 @@ def _preview(request: HttpRequest, posting: Posting) -> HttpResponse:
         "is_paid": bool(reward.amount_cents or reward.bonus_max_cents),
         "warning": definition.ethics.content_warning,
         "about": html_of(about, filled),
-        "consent": html_of(definition.texts["consent"], filled),
+        "consent": html_of("\n\n".join(_agreed(definition)), filled),
     }  # fmt: skip
     return _guarded(render(request, "participant/preview.html", context), READ_ONLY_POLICY, posting)
+
+
+def _agreed(definition: StudyDefinition) -> list[str]:
+    """The consent, and below it what has a consent of its own."""
+    ticks = [] if definition.plates is None else [words_for(definition)["plates_consent"]]
+    return [definition.texts["consent"], *ticks]
 
 
 def _lost(request: HttpRequest, study: Study | None, status: int = 404) -> HttpResponse:

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from analysis.planned import PlannedPower, power_of
 from crowd.platforms import PLATFORMS
+from crowd.recruiting.cells import Row, cell_rows
 from crowd.recruiting.faults import warnings_about
 from crowd.recruiting.indistinct import Alike, look_alikes
+from crowd.recruiting.likeness import features_of
 from crowd.recruiting.quality import Quality, look_at, stimulus_quality
+from crowd.recruiting.quoting import health_problems
 from crowd.recruiting.rated import Rated, rated_in, rated_warnings
 from crowd.recruiting.showing import Showing, showing_of
 from crowd.recruiting.signs import signs_of, signs_sentence
@@ -32,29 +33,28 @@ from experiments.looks import Asked, looks_of
 from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import BadDesign, GroupsTooLarge, Plan, PlanError
 from experiments.paradigms.blind import (
+    NEAREST_PICTURE,
+    NEAREST_TEXT,
     BlindScore,
     ModelAnswers,
     asks_for_model,
     blind_scores,
     imbalance,
     likeness,
+    opposite,
     shortage,
 )
 from experiments.paradigms.chance import GUESSER_PASS_MAX, SLIP_SHARE, pass_probability
 from experiments.paradigms.coverage import exposures
-from experiments.progress import READING_MINUTES, trials_minutes
+from experiments.progress import reading_minutes, trials_minutes
 from experiments.window import needed_of, windows_of
 from stimuli.errors import StimulusError
+from stimuli.explainers import is_recorded, open_explainer
+from stimuli.explainers.base import own_output
 from stimuli.quality.causes import causes, unknowing
 from stimuli.quality.model import ModelLook
 from stimuli.registry import closest
-from stimuli.render import png
 from stimuli.store import LocalStore, Store
-from stimuli.store.files import view_file
-
-IMAGE = "image"
-FEATURE_STEP = 8
-"""Every eighth pixel each way: enough to find the nearest picture, small enough for thousands of pairs."""
 
 
 class ReadThrough:
@@ -120,6 +120,7 @@ class DryRun:
     models: Models
     plans: tuple[Plan, ...]
     blind: tuple[BlindScore, ...]
+    cells: tuple[Row, ...] = ()
     unfit: tuple[str, ...] = ()
     alike: tuple[Alike, ...] = ()
     quality: tuple[Quality, ...] = ()
@@ -158,6 +159,11 @@ class DryRun:
         return imbalance(self.blind) if self.definition.stimuli.balance == "prediction_x_correct" else None
 
     @property
+    def is_of_texts(self) -> bool:
+        """Whether people read texts instead of looking at pictures."""
+        return get_paradigm(self.definition.paradigm).modalities == ("text",)
+
+    @property
     def is_between(self) -> bool:
         """Whether every slot has one condition."""
         return all(plan.condition for plan in self.plans)
@@ -184,7 +190,10 @@ class DryRun:
         said: dict[str, list[str]] = {}
         for condition in self.definition.conditions:
             if condition.explainer is not None:
-                said.setdefault(self.definition.target_of(condition).words, []).append(condition.name)
+                component = condition.explainer.component()
+                # What was made elsewhere does not say what it explains.
+                output = "" if is_recorded(component) else own_output(open_explainer(component))
+                said.setdefault(self.definition.target_of(condition).words(output), []).append(condition.name)
         if len(said) == 1:
             return next(iter(said))
         return "; ".join(f"{words} ({', '.join(names)})" for words, names in said.items())
@@ -197,22 +206,23 @@ class DryRun:
     def minutes_estimate(self) -> float:
         """From the plan: reading and practice, then the trials."""
         kinds = [trial.kind for trial in self.plans[0].trials]
-        return READING_MINUTES + trials_minutes(self.definition, kinds)
+        return reading_minutes(self.definition) + trials_minutes(self.definition, kinds)
 
     def trials_rows(self) -> list[tuple[str, int]]:
         kinds = Counter(f"{t.check} check" if t.check else t.phase for t in self.plans[0].trials)
         return [*sorted(kinds.items()), ("together", len(self.plans[0].trials))]
 
-    def exposure_rows(self) -> list[tuple[str, int, int, int, int, int]]:
-        """Per condition: stimuli, showings in training and in test, least and most tests of one stimulus."""
+    def exposure_rows(self) -> list[tuple[str, int, int, int, int, int, int]]:
+        """Per condition: stimuli, showings in training and in test, how many stimuli are tested, and least
+        and most tests of one of these."""
         shown = exposures(self.plans)
         rows = []
         for condition in self.definition.conditions:
             train = {item: n for (item, name), n in shown.train.items() if name == condition.name}
             test = {item: n for (item, name), n in shown.test.items() if name == condition.name}
-            counts = [test.get(item, 0) for item in {*train, *test}]
-            least, most = min(counts, default=0), max(counts, default=0)
-            rows.append((condition.name, len(counts), sum(train.values()), sum(test.values()), least, most))
+            totals = len({*train, *test}), sum(train.values()), sum(test.values())
+            least, most = min(test.values(), default=0), max(test.values(), default=0)
+            rows.append((condition.name, *totals, len(test), least, most))
         return rows
 
     def pass_rows(self) -> list[tuple[str, float]]:
@@ -270,10 +280,16 @@ def dry_run(
         return DryRun(
             definition=definition,
             labels=gathered.first.predictor.labels,
-            surveyed=tuple((i.truth, i.predicted) for s in gathered.surveys.values() for i in s.items),
+            surveyed=tuple(
+                (i.truth, i.predicted)
+                for survey in gathered.surveys.values()
+                for i in survey.items
+                if i.use == "task"
+            ),
             models=models,
             plans=plans,
-            blind=blind_scores(plans, pool, _features(gathered, reading)),
+            blind=blind_scores(plans, pool, features_of(gathered, reading)),
+            cells=tuple(cell_rows(plans, pool)),
             unfit=tuple(answers.unfit(pool, models.unknowing)),
             alike=alike,
             quality=measured,
@@ -340,24 +356,9 @@ def _cells(definition: StudyDefinition, asked: Asked) -> tuple[tuple[str, str, i
         pool = get_paradigm(definition.paradigm).material(definition, asked.surveys).pool
     except BadDesign:
         return ()
-    counts = Counter((i.predicted, "right" if i.truth == i.predicted else "wrong") for i in pool.items)
+    tasks = (item for item in pool.items if item.use == "task")
+    counts = Counter((i.predicted, "right" if i.truth == i.predicted else "wrong") for i in tasks)
     return tuple((label, kind, count) for (label, kind), count in sorted(counts.items()))
-
-
-def _features(gathered: Gathered, store: Store) -> Callable[[str], np.ndarray[Any, Any]] | None:
-    """Each picture as an array, for what is near to what; None if the study shows texts."""
-    if any(opened.predictor.modality != IMAGE for opened in gathered.opened.values()):
-        return None
-    views = {key: item.image_key for views in gathered.views.values() for key, item in views.items()}
-    known: dict[str, np.ndarray[Any, Any]] = {}
-
-    def features(key: str) -> np.ndarray[Any, Any]:
-        if key not in known:
-            pixels = png.decode(store.get(view_file(views[key])))
-            known[key] = pixels[::FEATURE_STEP, ::FEATURE_STEP].astype(np.float32)
-        return known[key]
-
-    return features
 
 
 def warnings_of(run: DryRun) -> list[str]:
@@ -371,8 +372,8 @@ def warnings_of(run: DryRun) -> list[str]:
             f"a guesser passes all rules with probability {guesser:.2f}; above {GUESSER_PASS_MAX:.2f} the "
             "checks say little: add instructed checks, or ask for more of them"
         )
-    if alike := likeness(run.blind, len(run.definition.choices)):
-        warnings.append(alike)
+    nearest = NEAREST_TEXT if run.is_of_texts else NEAREST_PICTURE
+    warnings += filter(None, (likeness(run.blind, len(run.definition.choices), nearest), opposite(run.blind)))
     estimate, declared = run.minutes_estimate(), run.definition.reward.expected_minutes
     if not 0.5 <= declared / estimate <= 2:
         warnings.append(
@@ -387,6 +388,7 @@ def warnings_of(run: DryRun) -> list[str]:
     ]
     warnings += rated_warnings(run.rated)
     warnings += unkept(run.definition)
+    warnings += [str(problem).rstrip(".") for problem in health_problems(run.definition)]
     warnings += stimulus_warnings(run)
     warnings += _window_warnings(run.definition)
     if run.definition.reward.amount_cents == 0:
@@ -422,69 +424,6 @@ def stimulus_warnings(run: DryRun) -> list[str]:
             "build_stimuli names the reason"
         )
     return warnings + warnings_about(run.quality, seen_with_answer=run.is_seen_with_answer)
-
-
-def preregistration(run: DryRun) -> str:
-    """The plan of the study as Markdown, to be deposited before data are collected."""
-    definition = run.definition
-    analysis = get_paradigm(definition.paradigm).planned_analysis
-    lines = [
-        f"# Preregistration: {definition.title}",
-        "",
-        f"Definition `{definition.digest}` of study `{definition.slug}`, paradigm `{definition.paradigm}`, "
-        f"seed {definition.seed}.",
-        "",
-        *([f"Explained is {run.explained}.", ""] if run.explained else []),
-        *_groups(run),
-        "",
-        "## Trials of one session",
-        "",
-        *(f"- {name}: {count}" for name, count in run.trials_rows()),
-        "",
-        "## Exclusion rules",
-        "",
-        *(f"- {name}: {rule}" for name, rule in definition.rules.items()),
-        "",
-        "## Stopping rule",
-        "",
-        f"Data are collected until {_stop(run)} who passed all rules. "
-        "Results per condition are sealed until then.",
-        "",
-        *(["## Analysis", "", analysis, ""] if analysis else []),
-        *_power(run.power),
-    ]  # fmt: skip
-    return "\n".join(lines)
-
-
-def _power(power: PlannedPower | None) -> list[str]:
-    if power is None:
-        return []
-    return [
-        "## Power",
-        "",
-        power.title + ".",
-        "",
-        # Shares have three digits, numbers of people none.
-        *(f"- {name}: {value if isinstance(value, int) else f'{value:.3f}'}" for name, value in power.rows),
-        "",
-    ]
-
-
-def _groups(run: DryRun) -> list[str]:
-    """Who gets what: the conditions if a slot has one, else the lanes with their slots."""
-    if run.is_between:
-        rows = [f"| {c.name} | {c.role} | {c.slots} |" for c in run.definition.conditions]
-        title, columns = "## Conditions (between subjects)", "| condition | role | participants wanted |"
-        return [title, "", columns, "|---|---|---|", *rows]
-    lanes = Counter(plan.lane for plan in run.plans)
-    rows = [f"| {lane} | {count} |" for lane, count in sorted(lanes.items())]
-    return ["## Slots by lane", "", "| lane | sessions wanted |", "|---|---|", *rows]
-
-
-def _stop(run: DryRun) -> str:
-    if run.is_between:
-        return "every condition has the participants wanted above"
-    return "every slot is filled by a session of a person"
 
 
 def rows_of_blind(scores: Sequence[BlindScore]) -> list[tuple[str, float, float, float]]:

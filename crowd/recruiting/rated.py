@@ -1,35 +1,34 @@
-"""What a dry run says of a study of ratings: explanations, lists, people, questions that are not asked, and
-which difference between two methods it could find."""
+"""What a dry run says of a study of ratings: explanations, lists, people, questions that are not asked."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from analysis.stats.power import EXPLANATION_SD, RATER_SD, detectable_rating, rating_power
+from analysis.planned import SharedItems, shared_items
 from experiments.copies import copies_sentences
 from experiments.paradigms.coverage import exposures
 
 if TYPE_CHECKING:
     from experiments.paradigms.base import Plan
 
-EFFECTS = (0.1, 0.25, 0.5)
-"""Mean differences whose power is printed, in points of the scale."""
+ITEMS_FEW = 60
+"""With fewer items a comparison says little about others than these."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rated:
     """The explanations of the plans: how often each (item, condition) is asked each question, anchors apart;
-    the lists of each lane, of which a person may rate `sittings_max`; the showings of changed copies, and
-    what is stored of the search for them."""
+    the lists of each lane, of which a person may rate `sittings_max`; what pairs of conditions are compared
+    on; the showings of changed copies, and what is stored of the search for them."""
 
     asked: Mapping[tuple[str, str, str], int]
     anchors: frozenset[tuple[str, str]]
     lists: Mapping[str, int]
     sittings_max: int
+    shared: SharedItems
     shown_copies: Mapping[tuple[str, str], int]
     copies: Mapping[str, Any]
 
@@ -45,14 +44,6 @@ class Rated:
         cells = [(condition, question) for condition in sorted(of) for question in questions]
         return [(c, q, of[c] - asked[c, q], of[c]) for c, q in cells if asked[c, q] < of[c]]
 
-    def common_items(self) -> int:
-        """The fewest items that any two conditions of the same items share; 0 for a single condition."""
-        items: dict[str, set[str]] = defaultdict(set)
-        for item, condition in self.explanations:
-            items[condition].add(item)
-        shared = [len(a & b) for a, b in combinations(items.values(), 2)]
-        return min((count for count in shared if count), default=0)
-
 
 def rated_in(plans: Sequence[Plan], sittings_max: int, copies: Mapping[str, Any]) -> Rated | None:
     """None if nothing is rated."""
@@ -65,20 +56,20 @@ def rated_in(plans: Sequence[Plan], sittings_max: int, copies: Mapping[str, Any]
             anchors.add((trial.item, trial.condition))
         else:
             asked.update((trial.item, trial.condition, name) for name in trial.extra["questions"])
-    if not asked:
+    shared = shared_items(plans, sittings_max)
+    if shared is None:
         return None
     lists = Counter(plan.lane for plan in plans)
-    return Rated(asked, frozenset(anchors), lists, sittings_max, exposures(plans).copies, copies)
+    return Rated(asked, frozenset(anchors), lists, sittings_max, shared, exposures(plans).copies, copies)
 
 
 def rated_lines(rated: Rated | None) -> Iterator[str]:
     """What the check prints of it; nothing for a study without ratings."""
     if rated is None:
         return
-    most = sum(rated.lists.values())
-    least = sum(-(-count // rated.sittings_max) for count in rated.lists.values())
+    least, most = rated.shared.people, sum(rated.lists.values())
     yield (
-        f"{len(rated.explanations):,} explanations, each asked about by {min(rated.asked.values())} people; "
+        f"{len(rated.explanations):,} explanations, each asked about by {rated.shared.raters} people; "
         f"{most:,} lists in {len(rated.lists)} rounds, and a person stays in one round. {least:,} to "
         f"{most:,} people are needed, as each may rate up to {rated.sittings_max} lists (sittings_max)."
     )
@@ -106,17 +97,6 @@ def rated_tables(rated: Rated | None) -> Iterator[tuple[str, tuple[str, ...], li
     if gaps := rated.gaps():
         columns = ("condition", "question", "not asked of", "explanations")
         yield "Questions that are not asked, for the copy is missing", columns, list(gaps)
-    items, raters = rated.common_items(), min(rated.asked.values())
-    if items >= 2:
-        rows: list[tuple[Any, ...]] = [
-            (f"{size:g} points", rating_power(items, raters, size)) for size in EFFECTS
-        ]
-        rows.append(("smallest difference found with power .80", detectable_rating(items, raters)))
-        title = (
-            f"Power of a paired t test over {items} items that two conditions share, {raters} raters each "
-            f"(SD of single ratings {RATER_SD:g}, as published; of explanations {EXPLANATION_SD:g}, assumed)"
-        )
-        yield title, ("mean difference", "power"), rows
 
 
 def rated_warnings(rated: Rated | None) -> list[str]:
@@ -128,6 +108,12 @@ def rated_warnings(rated: Rated | None) -> list[str]:
         warnings.append(
             "anchors are rated again only by those who come again, and with sittings_max = 1 no person "
             "may: set sittings_max, or anchors = 0"
+        )
+    if rated.shared.pairs and rated.shared.items < ITEMS_FEW:
+        warnings.append(
+            f"some conditions share only {rated.shared.items} pictures; below {ITEMS_FEW} a comparison says "
+            "little about others than these, and finds large differences alone (see the power): raise "
+            "[stimuli] items or explanations_per_item"
         )
     for condition, question, left, of in rated.gaps():
         if left > of / 2:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crowd.recruiting.checking import Models
+from experiments.answers import meanings
 from experiments.terminal import Terminal
 from stimuli.quality.model import ModelLook
 
@@ -17,6 +18,8 @@ def print_models(models: Models, terminal: Terminal) -> None:
     terminal.line(f"{definition.slug}: {definition.title} (definition {definition.digest[:12]})")
     for line in models.told:
         terminal.line(f"{line[0].upper()}{line[1:]}.")
+    if names := meanings(definition):
+        terminal.line(names)
     terminal.table("Pool of items", POOL, models.pool_cells)
     for name, look in models.looks.items():
         columns, rows = confusion_rows(look)

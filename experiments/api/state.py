@@ -15,7 +15,7 @@ from experiments.api.scene import PRACTICE_TRIAL, SessionScene, media
 from experiments.api.serializers import SessionState
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
-from experiments.gates import get_gate
+from experiments.gates import get_gate, told
 from experiments.gates.consent import NAME as CONSENT
 from experiments.gates.instructions import help_text
 from experiments.gates.pages import page_digest, page_html
@@ -96,7 +96,8 @@ def _legend(cards: Sequence[Card], definition: StudyDefinition, has_maps: bool) 
     """What the colours of this person's maps mean, in the trials or on the page (`has_maps`). None if no map
     is shown, or if the recipe has no colours: it tells nothing of what others see."""
     recipe = definition.render.spec()
-    shown = (stimulus.explanation for card in cards for stimulus in card.shown.values())
+    mapped = (card for card in cards if get_kind(card.view.kind).has_maps)
+    shown = (stimulus.explanation for card in mapped for stimulus in card.shown.values())
     # What bars, sentences and other pictures say stands with them in words; a map says nothing.
     is_marked = any(file is not None and not file.is_text and not file.said for file in shown)
     if not (has_maps or is_marked) or recipe.style not in ("heat", "contour"):
@@ -108,12 +109,14 @@ def _legend(cards: Sequence[Card], definition: StudyDefinition, has_maps: bool) 
 def _page(session: Session, step: Step, definition: StudyDefinition) -> dict[str, Any] | None:
     words = words_for(definition)
     if step.stop is not None:
-        questions = get_gate(step.stop.gate).questions(session.study, step.stop)
+        gate = get_gate(step.stop.gate)
+        questions = gate.questions(session.study, step.stop)
         return {
             "kind": step.name,
             "digest": page_digest(session, step.stop, step.attempt),
             "html": page_html(session, step.stop),
             "questions": [_question(session, question, words) for question in questions],
+            "kept": told.kept(session, step.stop, step.attempt) if gate.keeps else {},
         }
     if step.name == "comment":
         return _plain_page("comment", words["comment"])
@@ -125,7 +128,8 @@ def _page(session: Session, step: Step, definition: StudyDefinition) -> dict[str
 
 
 def _plain_page(kind: str, text: str, words: Mapping[str, str] | None = None) -> dict[str, Any]:
-    return {"kind": kind, "digest": text_digest(kind, text), "html": html_of(text, words), "questions": []}
+    html = html_of(text, words)
+    return {"kind": kind, "digest": text_digest(kind, text), "html": html, "questions": [], "kept": {}}
 
 
 def ending_of(session: Session) -> str:
@@ -184,8 +188,8 @@ def _block(
 
 
 def _served(block: Sequence[Card], following: Card) -> list[Card]:
-    """The trials of a block that are handed out with the one that follows: all of them; of a block with trials
-    that are handed out alone the one, or those without such a one between them."""
+    """The trials of a block that are handed out with the one that follows: all of them; if some are handed
+    out alone, that one, or those without such a one between them."""
     if get_kind(following.view.kind).is_alone:
         return [following]
     groups = groupby(block, key=lambda card: get_kind(card.view.kind).is_alone)

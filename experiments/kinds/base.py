@@ -217,6 +217,8 @@ class TrialKind(Protocol):
     """Its page may show two halves beside each other: pictures below a text, or above what explains them."""
     is_form: ClassVar[bool]
     """Its page has several questions, which scroll beside what they ask about, and no answer buttons."""
+    has_maps: ClassVar[bool]
+    """What marks its pictures are maps, so that a legend says what their colours mean."""
     is_marked: ClassVar[bool]
     """Its page has a picture to be marked, beside answers that are chosen and then sent."""
     says: ClassVar[int]
@@ -252,6 +254,10 @@ class TrialKind(Protocol):
         """The answer as one of an item's labels; None for a kind that is not asked for a label."""
         ...
 
+    def audited(self, trial: TrialView, value: Value) -> bool | None:
+        """Whether an answer to a known task is the one that everybody can see; None for all other trials."""
+        ...
+
     def cells(self, trial: TrialView, value: Value) -> Mapping[str, Any]:
         """The cells of `columns` for one answer."""
         ...
@@ -282,6 +288,7 @@ class Kind:
     asks_for_model: ClassVar[bool] = False
     has_pairs: ClassVar[bool] = False
     is_form: ClassVar[bool] = False
+    has_maps: ClassVar[bool] = True
     is_marked: ClassVar[bool] = False
     says: ClassVar[int] = 0
     columns: ClassVar[tuple[Column, ...]] = ()
@@ -302,6 +309,9 @@ class Kind:
     def choice(self, value: Value) -> str | None:
         return str(value["choice"]) if "choice" in value else None
 
+    def audited(self, trial: TrialView, value: Value) -> bool | None:
+        return None
+
     def cells(self, trial: TrialView, value: Value) -> Mapping[str, Any]:
         return {}
 
@@ -310,6 +320,23 @@ class Kind:
 
     def waits(self, content: Mapping[str, Any]) -> bool:
         return False
+
+
+KNOWN = "known"
+"""The `use` of a trial about a task whose answer everybody can see: it tells who follows the rules."""
+USE = Column(
+    "use",
+    "text",
+    "Solutions and reviews: what the trial is for. task: a task, or what a source really gave for it; known: "
+    "a task whose answer everybody can see; tuning: a task on which settings are chosen; lure: a false "
+    "answer with a region fit to it; alone: answer and region on an item that shows none.",
+    levels=("task", "known", "tuning", "lure", "alone"),
+)
+
+
+def worded(buttons: Sequence[Button], scene: Scene) -> tuple[Button, ...]:
+    """The buttons, with the study's own words on those that have no text, by their value."""
+    return tuple(b if b.text else b.model_copy(update={"text": scene.words(b.value)}) for b in buttons)
 
 
 def check_choice(choices: Sequence[str], value: Value) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -139,7 +139,7 @@ class AssistedDecision(BaseParadigm):
     }
     answers_count: ClassVar[tuple[int, int]] = (2, ANSWERS_MAX)
     texts: ClassVar[tuple[str, ...]] = (AGAIN_TEXT, ADVICE_TEXT)
-    planned_test: ClassVar[Literal["anova", "ranks", "contrasts"]] = "contrasts"
+    planned_test: ClassVar[base.PlannedTest] = "contrasts"
     planned_analysis: ClassVar[str] = (
         "Primary: the accuracy gain (second less first decision, against what the item is) of each condition "
         "with advice against the second look without advice, and of each condition with an explanation "

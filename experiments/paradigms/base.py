@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from experiments.colour_vision import Vision
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.errors import Problem
@@ -21,6 +22,7 @@ from stimuli.types import Use
 
 Timing = Literal["before", "after"]
 Aim = Literal["light", "strong"]
+PlannedTest = Literal["anova", "ranks", "pairs", "contrasts"]
 Status = Literal["passed", "screened", "incomplete", "withdrawn", "declined"]
 LANE = "participant"
 """The lane of a study with a single lane."""
@@ -46,7 +48,8 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class PoolItem:
-    """An item as the planner sees it: what it is, what the model says, how surely (0-1)."""
+    """An item as the planner sees it: what it is, what the model says, how surely (0-1). `planted` are the
+    cells of the study's grid that are known to hold what decides, of known tasks alone."""
 
     key: str
     truth: str
@@ -54,6 +57,7 @@ class PoolItem:
     confidence: float
     group: str
     use: Use = "task"
+    planted: tuple[int, ...] = ()
 
     @property
     def correct(self) -> bool:
@@ -69,6 +73,9 @@ class PlanCondition:
     slots: int
 
 
+SolvedUse = Literal["solution", "lure", "alone"]
+
+
 class Solved(NamedTuple):
     """A frozen solution, as a plan may use it. `use`: what its source gave for the item; a lure (a false
     answer, with the mark of another solution of this source that gave it); or alone (such a mark on a blank
@@ -78,7 +85,7 @@ class Solved(NamedTuple):
     item: str
     source: str
     choice: str
-    use: Literal["solution", "lure", "alone"] = "solution"
+    use: SolvedUse = "solution"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +119,8 @@ class Pool:
 @dataclass(frozen=True, slots=True)
 class Surveyed:
     """An item as one model sees it. `index` is the logit of the predicted label. `flagged`: it must not be
-    chosen, for its explanation is empty under a condition of the study."""
+    chosen, for its explanation is empty under a condition of the study. `use` says what it is for,
+    `annotated` who gave it which label."""
 
     key: str
     truth: str
@@ -123,6 +131,7 @@ class Surveyed:
     logits: tuple[float, ...]
     flagged: bool = False
     use: Use = "task"
+    annotated: tuple[tuple[str, str], ...] = ()
 
 
 Source = tuple[str, str]
@@ -246,11 +255,13 @@ class Route:
 
     `gates` are the tries of this session. `lane` is the lane of an earlier session of the person, empty if
     there was none. `free` maps each lane of the study to its free slots that this person may still take.
+    `vision` is what the colour check says of the person; None: the study has none.
     """
 
     gates: tuple[GateTry, ...]
     lane: str
     free: Mapping[str, int]
+    vision: Vision | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +336,7 @@ class Paradigm(Protocol):
 
     merges_coinciding: ClassVar[bool]
     """Whether pages of one item that are the same under several conditions are met once and stand for all."""
-    planned_test: ClassVar[Literal["anova", "ranks", "contrasts"]]
+    planned_test: ClassVar[PlannedTest]
     """Whose power is computed before people come; none if its plans have no condition of a person."""
     planned_analysis: ClassVar[str]
     """What its reporter will test, as a preregistration says it; empty: the researcher writes it."""
@@ -343,7 +354,8 @@ class Paradigm(Protocol):
         ...
 
     def buttons(self, definition: StudyDefinition) -> tuple[tuple[str, str], ...]:
-        """(value, text) of what its trials are answered with."""
+        """(value, text) of what its trials are answered with; an empty text stands for the word that the
+        study's language has for this value."""
         ...
 
     def wording(self, definition: StudyDefinition) -> Mapping[str, str]:

@@ -28,8 +28,11 @@ LIKENESS_PLAN_MAX = 0.85
 """The same for one plan, in which nothing is left to gain; or what the luckiest of as many plans would
 reach by guessing, if that is more."""
 
+NEAREST_PICTURE = "the nearest training picture, by pixels,"
+NEAREST_TEXT = "the nearest training text, by words in common,"
+
 Features = Callable[[str], NDArray[np.generic]]
-"""Item key -> its picture as an array of numbers; the same shape for all items."""
+"""Item key -> the item as an array of numbers; the same shape for all items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +115,23 @@ def imbalance(scores: Sequence[BlindScore]) -> str | None:
     return None
 
 
-def likeness(scores: Sequence[BlindScore], answers: int) -> str | None:
-    """A sentence if "nearest" is right too often, over all plans or in one of them, else None.
+def opposite(scores: Sequence[BlindScore]) -> str | None:
+    """A sentence if, of two answers, the one that is not the true class is right too often, else None."""
+    answers = sum(score.strategy.startswith("always ") for score in scores)
+    for score in scores:
+        if score.strategy == "true class" and answers == 2 and 1 - score.pooled > ONE_ANSWER_MAX:
+            return (
+                f"the answer that is not the true class is right in {1 - score.pooled:.2f} of the test "
+                f"trials, more than {ONE_ANSWER_MAX:.2f}: with two answers, whoever says the opposite of "
+                "what they believe seems to understand the model; compare conditions, not people with "
+                'chance, or set balance = "prediction_x_correct"'
+            )
+    return None
+
+
+def likeness(scores: Sequence[BlindScore], answers: int, nearest: str = NEAREST_PICTURE) -> str | None:
+    """A sentence if "nearest" is right too often, over all plans or in one of them, else None. `nearest` says
+    what is nearest, and by what.
 
     A plan of few tests is often right throughout by luck: one that a guesser among `answers` answers reaches
     in some plan of as many, with a chance of .05, is not told.
@@ -125,9 +143,9 @@ def likeness(scores: Sequence[BlindScore], answers: int) -> str | None:
             continue
         if score.pooled > LIKENESS_MAX:
             return (
-                f"the label of the nearest training picture, by pixels, is right in {score.pooled:.2f} of "
-                f"the test trials, more than {LIKENESS_MAX:.2f}: people may succeed by likeness alone; "
-                "compare methods with the baseline, not with chance, or take pictures that differ more"
+                f"the label of {nearest} is right in {score.pooled:.2f} of the test trials, more than "
+                f"{LIKENESS_MAX:.2f}: people may succeed by likeness alone; compare methods with the "
+                "baseline, not with chance, or take items that differ more"
             )
         reached = 1 - 0.05 / len(score.per_plan)
         high = [
@@ -137,10 +155,9 @@ def likeness(scores: Sequence[BlindScore], answers: int) -> str | None:
         ]
         if high:
             return (
-                f"in {len(high)} of {len(score.per_plan)} plans the label of the nearest training picture, "
-                f"by pixels, is right in up to {max(high):.2f} of the test trials, more than "
-                f"{LIKENESS_PLAN_MAX:.2f} and more than luck gives: no explanation can show a gain there; "
-                "add pictures, or take such that differ more"
+                f"in {len(high)} of {len(score.per_plan)} plans the label of {nearest} is right in up to "
+                f"{max(high):.2f} of the test trials, more than {LIKENESS_PLAN_MAX:.2f} and more than luck "
+                "gives: no explanation can show a gain there; add items, or take such that differ more"
             )
     return None
 
@@ -181,7 +198,7 @@ class ModelAnswers:
         return [
             f"{answer!r} is right in {share:.2f} of the test trials, more than {ONE_ANSWER_MAX:.2f}: whoever "
             'always gives it seems to understand the model; set balance = "prediction_x_correct" or '
-            '"prediction", with enough pictures of which the model says something else'
+            '"prediction", with enough items of which the model says something else'
         ]
 
 

@@ -130,10 +130,13 @@ class Rating(BaseParadigm):
     roles: ClassVar[Mapping[str, base.Role]] = {"control": base.Role(), "method": base.Role()}
 
     merges_coinciding: ClassVar[bool] = True
+    planned_test: ClassVar[base.PlannedTest] = "pairs"
     planned_analysis: ClassVar[str] = (
         "By question: conditions are compared in pairs on the pictures that both have, each picture "
         "counting alike, people and pictures both as drawn at random (two-way clustered errors), two-sided, "
-        "with Holm's correction over the pairs of a question. Sensitivity: a cumulative logit mixed model "
+        "with Holm's correction over the pairs of a question. Secondary: the methods of saliency together "
+        "are compared with those of concepts by the same test, with Holm's correction over the questions. "
+        "Sensitivity: a cumulative logit mixed model "
         "with people, pictures and pictures by condition. Reversed questions are turned round first; "
         "questions that could not be asked of an explanation are counted and not filled in."
     )
@@ -185,8 +188,8 @@ class Rating(BaseParadigm):
         return base.CopiesWanted(aims, table.search(), table.light_requires == "kept_and_correct")
 
     def check_definition(self, definition: StudyDefinition) -> Iterator[Problem]:
-        """Questions without words and words without a question; checks that ratings cannot have; anchors that
-        nothing is compared with."""
+        """Questions without words and words without a question; none that every explanation can be asked;
+        checks that ratings cannot have."""
         design = RatingDesign(**definition.design)
         asked = Counter(design.asked)
         worded = Counter(row.id for row in design.wording)
@@ -207,6 +210,11 @@ class Rating(BaseParadigm):
             if row.id not in STANDARD and missing:
                 limit = f"has no {' and no '.join(missing)}"
                 yield Problem(key, repr(row.id), limit, "Write the question and both ends of its scale.")
+        known = {**STANDARD, **{row.id: row for row in design.wording}}
+        if all(name in known and known[name].pair for name in asked):
+            limit = "compares with changed copies alone: what has none is neither asked about nor counted"
+            remedy = 'Add a question without a pair, such as "q1".'
+            yield Problem("design.asked", ", ".join(asked), limit, remedy)
         if definition.checks.repeat:
             limit = "ratings have no repeat checks, as nothing is trained"
             remedy = "Set repeat = 0; [design] anchors repeats explanations for the same people."

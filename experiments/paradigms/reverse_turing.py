@@ -73,7 +73,7 @@ class ReverseTuring(BaseParadigm):
     }
     answers_count: ClassVar[tuple[int, int]] = (2, ANSWERS_MAX)
     modalities: ClassVar[tuple[str, ...]] = ("text",)
-    planned_test: ClassVar[Literal["anova", "ranks"]] = "ranks"
+    planned_test: ClassVar[base.PlannedTest] = "ranks"
     planned_analysis: ClassVar[str] = (
         "Primary: each condition against the baseline on agreement with the model, one score per person and "
         "condition: Mann-Whitney's test if people meet one condition, Wilcoxon's signed ranks if they meet "

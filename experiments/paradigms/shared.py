@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from experiments.definition import StudyDefinition
 from experiments.errors import Problem
 from experiments.kinds.base import TrialView
-from experiments.paradigms.base import LANE, CopiesWanted, Material, Pool, Role, Route, Source, Survey
+from experiments.paradigms.base import (
+    LANE,
+    CopiesWanted,
+    Material,
+    PlannedTest,
+    Pool,
+    Role,
+    Route,
+    Source,
+    Survey,
+)
 from experiments.paradigms.material import material_of
 from experiments.paradigms.screening import screen
 
@@ -34,7 +44,7 @@ class BaseParadigm:
     merges_coinciding: ClassVar[bool] = False
     render: ClassVar[Mapping[str, str]] = {}
     texts: ClassVar[tuple[str, ...]] = ()
-    planned_test: ClassVar[Literal["anova", "ranks", "contrasts"]] = "anova"
+    planned_test: ClassVar[PlannedTest] = "anova"
     planned_analysis: ClassVar[str] = ""
 
     def scores(self, design: Any) -> bool:

@@ -88,7 +88,7 @@ class SimulatedSession:
     ) -> None:
         self.person, self.line, self.album, self.batch_max = person, line, album, batch_max
         self.sitting = sitting
-        self.reader = Reader(person, quiz, self._look, self._drawn, self._told)
+        self.reader = Reader(person, quiz, self._look, self._drawn, self._told, line.fetch)
         self.streams = Streams(0)
         self.examples: dict[str, ExampleView] = {}
         self.clock_ms = 0

@@ -121,6 +121,10 @@ class Person(Protocol):
         """The answer to a question on a page; `known` is the answer of a person who has read the page."""
         ...
 
+    def read_plate(self, plate: str, picture: bytes, choices: Sequence[Choice]) -> Choice:
+        """What is seen on a plate of the colour check; `picture` is the file as it was served."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Someone:
@@ -163,6 +167,10 @@ class Someone:
         if known is not None and rng.random() >= missed:
             return known
         return any_of(choices, rng)
+
+    def read_plate(self, plate: str, picture: bytes, choices: Sequence[Choice]) -> Choice:
+        """Any answer: no eyes for colours."""
+        return any_of(choices, self._rng("plate", plate))
 
     def study_example(self, view: ExampleView) -> Reply:
         """Looks for a while, says "seen"."""

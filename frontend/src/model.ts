@@ -16,6 +16,8 @@ export type EventItem = Schemas["EventItemRequest"];
 export type Ended = Schemas["Ended"];
 export type Pay = Schemas["Pay"];
 export type Told = Schemas["Told"];
+export type Kept = Schemas["Kept"];
+export type CheckResult = Schemas["CheckResult"];
 export type Feedback = Schemas["Feedback"];
 export type ErrorBody = Schemas["Error"];
 

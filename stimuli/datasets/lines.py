@@ -2,7 +2,9 @@
 
 A table (.csv, or .tsv without any quoting) has the columns `text` and `label`, or others that the study
 names, and may have `split` and `group`. The probing format has no header and three fields: tr, va or te, TAB,
-label, TAB, sentence [Conneau et al. 2018]. Files are UTF-8; texts become Unicode NFC.
+label, TAB, sentence [Conneau et al. 2018]. What the study calls a table without a header is read as .tsv
+under any other name, such as SST's sentiment-train [Conneau and Kiela 2018]. A corpus of two files has the
+texts that people read in the second. Files are UTF-8; texts become Unicode NFC.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import hashlib
 import io
 import unicodedata
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
@@ -39,11 +41,13 @@ MAX_NAMED = 3
 class LinesParams(Params):
     """`path` is the file, below the study's folder. Its own split is used if it has one; else `people_share`
     of the groups (0-1), drawn by `seed`, is kept for people; 1 suits a model that was trained elsewhere.
+    With `people_path`, a second file of the same form, that one is people's and the first the model's.
     `names` gives labels of the file other names, for people to read. Tables: `text_column` and
     `label_column` are the names of columns, or their numbers from 1 if `header` is false.
     """
 
     path: str
+    people_path: str = ""
     people_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     seed: Annotated[int, Field(ge=0, lt=1 << 32)] = 0
     names: dict[str, str] = {}
@@ -54,13 +58,22 @@ class LinesParams(Params):
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One text as the file has it; `number` counts lines from 1."""
+    """One text as the file has it; `number` counts lines from 1, and `file` is empty for the first file."""
 
     number: int
     text: str
     label: str
     split: Split | None
     group: str
+    file: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{'people' if self.file else 'line'}-{self.number:06d}"
+
+    @property
+    def place(self) -> str:
+        return f"{self.number} of {self.file}" if self.file else str(self.number)
 
 
 @dataclass(frozen=True)
@@ -68,8 +81,8 @@ class LinesDataset:
     """Texts of a file. Labels stand in the order of their numbers if all are numbers, else of the alphabet,
     before `names` are given. `people_share` is None if the file has a split.
 
-    A key is the line's number. The group is the file's; texts that are equal but for case and spaces are of
-    one group too, and no group stands on both sides.
+    A key is the line's number, with "people" before it in a second file. The group is the file's; texts that
+    are equal but for case and spaces are of one group too, and no group stands on both sides.
     """
 
     labels: tuple[str, ...]
@@ -119,7 +132,7 @@ def open_lines(component: Component, folder: Path) -> LinesDataset:
     """
     params = read_params(component, LinesParams, "dataset")
     path = (folder / params.path).resolve()
-    lines = _read(path, params)
+    lines = _read_all(path, folder, params)
     labels, groups = _labels(path, lines), _groups(lines)
     is_split = any(line.split for line in lines)
     if is_split:
@@ -132,9 +145,9 @@ def open_lines(component: Component, folder: Path) -> LinesDataset:
             params.people_share,
             "put fewer texts into one group, add texts, or give another seed or a column split",
         )
-    texts = {_key(line): line.text for line in lines}
+    texts = {line.key: line.text for line in lines}
     items = tuple(
-        Item(_key(line), params.names.get(line.label, line.label), group, split)
+        Item(line.key, params.names.get(line.label, line.label), group, split)
         for line, group, split in zip(lines, groups, splits, strict=True)
     )
     for label in params.names:
@@ -146,8 +159,20 @@ def open_lines(component: Component, folder: Path) -> LinesDataset:
     return LinesDataset(named, items, texts, None if is_split else params.people_share)
 
 
-def _key(line: _Line) -> str:
-    return f"line-{line.number:06d}"
+def _read_all(path: Path, folder: Path, params: LinesParams) -> list[_Line]:
+    """The lines of the file; of two files those of the model and then those of people."""
+    lines = _read(path, params)
+    if not params.people_path:
+        return lines
+    second = (folder / params.people_path).resolve()
+    theirs = [replace(line, file=second.name) for line in _read(second, params)]
+    if any(line.split for line in (*lines, *theirs)):
+        raise BadSpec(
+            f'dataset lines: "{path.name}" or "{second.name}" has a split of its own, but people_path says '
+            "whose texts are whose; remove the column split, or people_path"
+        )
+    of_model: list[_Line] = [replace(line, split="model") for line in lines]
+    return [*of_model, *(replace(line, split="people") for line in theirs)]
 
 
 def _read(path: Path, params: LinesParams) -> list[_Line]:
@@ -155,12 +180,13 @@ def _read(path: Path, params: LinesParams) -> list[_Line]:
     first = content.partition("\n")[0].rstrip("\r").split("\t")
     if len(first) == 3 and first[0] in PROBING and set(first[1:]) != {"text", "label"}:
         lines = list(_probing(path, content))
-    elif path.suffix in {".csv", ".tsv"}:
+    elif path.suffix in {".csv", ".tsv"} or not params.header:
         lines = list(_table(path, content, params))
     else:
         raise BadSpec(
             f'dataset lines: "{path.name}" is no .csv or .tsv, and its first line is not of the form '
-            "tr TAB label TAB sentence; write one of them"
+            "tr TAB label TAB sentence; write one of them. A table of fields with tabs between them and no "
+            'names of columns: header = false, text_column = "1", label_column = "2"'
         )
     if not lines:
         raise BadSpec(f'dataset lines: "{path.name}" holds no texts; write one per line')
@@ -200,7 +226,7 @@ def _probing(path: Path, content: str) -> Iterator[_Line]:
 
 
 def _table(path: Path, content: str, params: LinesParams) -> Iterator[_Line]:
-    if path.suffix == ".tsv":
+    if path.suffix != ".csv":
         reader = csv.reader(io.StringIO(content, newline=""), delimiter="\t", quoting=csv.QUOTE_NONE)
     else:
         reader = csv.reader(io.StringIO(content, newline=""), strict=True)
@@ -265,7 +291,7 @@ def _groups(lines: Sequence[_Line]) -> list[str]:
     for line in lines:
         line_marks = [("text", " ".join(line.text.casefold().split()))]
         marks.append([*line_marks, ("group", line.group)] if line.group else line_marks)
-    return [_key(lines[at]) for at in first_alike(marks)]
+    return [lines[at].key for at in first_alike(marks)]
 
 
 def first_alike(marks: Sequence[Iterable[Hashable]]) -> list[int]:
@@ -295,18 +321,18 @@ def _by_file(path: Path, lines: Sequence[_Line], groups: Sequence[str]) -> list[
     for line, group in zip(lines, groups, strict=True):
         other = seen.setdefault(group, line)
         if other.split != line.split:
-            torn.append(f"{other.number} and {line.number}")
+            torn.append(f"{other.place} and {line.place}")
     if torn:
         more = f" and {len(torn) - MAX_NAMED} more" if len(torn) > MAX_NAMED else ""
         raise BadSpec(
             f'dataset lines: "{path.name}" has the same text or group on both sides of its split (lines '
-            f"{', '.join(torn[:MAX_NAMED])}{more}); remove one of each, or the column split"
+            f"{', '.join(torn[:MAX_NAMED])}{more}); remove one of each, or the column split or people_path"
         )
     of_people = {line.label for line in lines if line.split == "people"}
     if missing := sorted({line.label for line in lines} - of_people):
         raise BadSpec(
             f'dataset lines: the split of "{path.name}" has no text of class "{missing[0]}" for people '
-            "(te, test or people); add some, or remove the column split"
+            "(te, test or people); add some, or remove the column split or people_path"
         )
     return [line.split or "people" for line in lines]
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from stimuli.planner.values import Operator, Subject
     from stimuli.predictors.interface import ImagePredictor
 
-Kind = Literal["image", "text", "concept", "pictures", "sentence"]
+Kind = Literal["image", "text", "concept", "pictures", "sentence", "region"]
 
 
 class Explainer(Protocol):
@@ -109,6 +109,14 @@ def refuse_operator(method: Explainer, name: str, operator: Operator) -> None:
             "for a method follow(operator)"
         )
     method.follow(operator)
+
+
+def own_output(method: Explainer) -> str:
+    """What `method` itself makes of the logits where the study asks for the logit, such as "probability" or
+    "log_odds"; empty if it explains what it is given, or does not say.
+    """
+    inner = getattr(method, "method", method)
+    return str(getattr(inner, "output", ""))
 
 
 def sign_of(method: Explainer) -> bool | None:

@@ -30,14 +30,14 @@ class Target:
     operator: Operator = "logit"
     among: tuple[str, ...] = ()
 
-    @property
-    def words(self) -> str:
-        """The number, as people say it."""
+    def words(self, output: str = "") -> str:
+        """The number, as people say it; `output` is what a method itself makes of the logit, if it does."""
         classes = {"predicted": "the predicted class", "true": "the true class", "runner_up": "the runner-up"}
         of = classes.get(self.of, f"class {self.label!r}")
         rest = f" of {', '.join(self.among)}" if self.among else ""
         over = f" over the largest other logit{rest}" if self.operator == "margin" else ""
-        return f"the {self.operator} of {of}{over}"
+        number = output.replace("_", " ") if output and self.operator == "logit" else self.operator
+        return f"the {number} of {of}{over}"
 
     def refuse(self, labels: Sequence[str], truths: Sequence[str]) -> None:
         """BadSpec if a model with these `labels` has no such number for items of the classes `truths`."""

@@ -112,7 +112,7 @@ def test_following_is_told_apart_by_the_quantiles_of_corrected_rates() -> None:
 
 def test_contrasts_are_of_means_on_shared_items() -> None:
     rows = decision_rows(frames_of(BY_HAND))
-    made = {(c.family, c.first, c.measure): c for m in ("gain", "final") for c in contrasts(rows, FACTS, m)}  # type: ignore[arg-type]
+    made = {(c.family, c.first, c.measure): c for m in ("gain", "final") for c in contrasts(rows, FACTS, m)}
     assert [(c.first, c.second) for c in contrasts(rows, FACTS, "gain")] == [
         ("plain", "alone"), ("marked", "alone"), ("marked", "plain")
     ]  # fmt: skip

@@ -15,7 +15,7 @@ from rich.console import Console
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 from analysis.frames import Frames
-from analysis.reports.base import QuestionFacts, ReportError
+from analysis.reports.base import QuestionFacts
 from analysis.reports.blind_review import report
 from analysis.reports.html import page
 from analysis.reports.report import Report
@@ -36,6 +36,11 @@ from tests.analysis.reviewed import (
 
 pytestmark = pytest.mark.pure
 BOTH = {PEOPLE: 0.9, MODEL: 0.8, "grad_cam": 0.8}
+DECODED = {"auc": 0.53, "low": 0.48, "high": 0.58, "p": 0.2, "pictures": 90}
+SOURCES = [
+    {"source": PEOPLE, "solutions": 120, "abstained": 3, "flat": 0, "areas": [30, 41, 52], "marked": 33},
+    {"source": MODEL, "solutions": 120, "abstained": 0, "flat": 0, "areas": None, "marked": None},
+]
 
 
 def shown(made: Report) -> str:
@@ -200,7 +205,11 @@ def test_a_whole_study_is_told_without_gaps() -> None:
     frames = planted(plan, leads=24, tasks=120, seed=3)
     facts = review_facts(
         (MODEL, "grad_cam"),
-        frozen={"source_auc": {"auc": 0.53, "interval": [0.48, 0.58], "n": 400}},
+        frozen={
+            "told": {MODEL: DECODED, "grad_cam": None},
+            "sources": SOURCES,
+            "settings": {"region": "hull"},
+        },
     )
     made = report(frames, facts)
     assert is_told(made)
@@ -344,11 +353,16 @@ def test_thin_data_are_a_report_with_sentences(name: str) -> None:
     assert said in text
 
 
-def test_a_review_without_people_s_solutions_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("kept", "words"),
+    [(slice(1, None), "0 conditions of role 'source' and 1"), (slice(1), "1 conditions of")],
+)
+def test_a_review_of_one_side_alone_says_that_it_compares_nothing(kept: slice, words: str) -> None:
     facts = review_facts()
-    alone = replace(facts, conditions=facts.conditions[1:])
-    with pytest.raises(ReportError, match="0 conditions of role 'source' and 1 others"):
-        report(small({MODEL: [(True, True)]}), alone)
+    alone = replace(facts, conditions=facts.conditions[kept])
+    made = report(small({name.name: [(True, True)] for name in alone.conditions}), alone)
+    assert made.json()["acceptance"] is None and is_told(made)
+    assert words in " ".join(text for section in made.sections for text in section.paragraphs)
 
 
 def test_labels_that_leads_reject_are_uncertain() -> None:
@@ -432,11 +446,11 @@ def test_what_leads_suspected_is_listed_and_counted() -> None:
     ("high", "words"), [(0.58, "is no higher than 0.60"), (0.66, "is above 0.60, so leads may have told")]
 )
 def test_the_source_s_auc_is_read_as_its_interval_says(high: float, words: str) -> None:
-    frozen = {"source_auc": {"auc": 0.53, "interval": [0.48, high], "n": 400}}
+    frozen = {"told": {MODEL: {**DECODED, "high": high}}}
     made = report(
         small({PEOPLE: [(True, True)], MODEL: [(False, True)]}), review_facts(runs=1, frozen=frozen)
     )
-    assert words in page(made) and made.json()["source_auc"]["n"] == 400
+    assert words in page(made) and made.json()["source_auc"][MODEL]["pictures"] == 90
     plain = report(small({PEOPLE: [(True, True)], MODEL: [(False, True)]}), review_facts(runs=1))
     assert plain.json()["source_auc"] is None and "told by the region" not in page(plain)
 

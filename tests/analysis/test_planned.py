@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from analysis import planned
-from analysis.planned import PUBLISHED_SHARES, power_of
+from analysis.planned import PUBLISHED_SHARES, SharedItems, power_of, shared_items
+from analysis.stats.pair_power import pair_power
 from analysis.stats.power import anova_power
 from analysis.stats.rank_power import people_needed, rank_power
 from experiments.definition import StudyDefinition
@@ -61,3 +62,39 @@ def test_other_studies_keep_the_power_of_the_anova() -> None:
 def test_more_people_than_are_simulated_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planned, "PEOPLE_MAX", 17)
     assert power_of(*study("reverse_turing", 18, **SIZES)) is None
+
+
+def rated(sittings: int, items: int = 30, **design: Any) -> tuple[StudyDefinition, list[Plan]]:
+    """Two methods on so many items, none with a copy."""
+    made, _ = study("meta_predictor", 4)
+    made = made.model_copy(update={"paradigm": "rating", "design": design, "sittings_max": sittings})
+    protocol = get_paradigm("rating")
+    return made, list(protocol.plans(protocol.Design(**design), make_pool(items, check_repeat=0), Streams(1)))
+
+
+def test_ratings_have_the_power_of_their_planned_comparison() -> None:
+    """60 explanations in lists of 20: three lists in each of four rounds, and a person may rate two."""
+    made, plans = rated(2, raters_per_explanation=4)
+    assert shared_items(plans, 2) == SharedItems(pairs=1, items=30, raters=4, people=4 * 2)
+    power = power_of(made, plans)
+    assert power is not None and "30 items that they share, 4 raters each, 8 people" in power.title
+    expected = pair_power(30, 4, 8, seed=made.seed)
+    assert dict(power.rows)["0.5 points"] == expected.of(0.5)
+    assert power.rows[-1] == ("smallest difference found with power 0.80", expected.detectable())
+    assert "no difference" not in power.title
+    # Few pictures and people leave a test that finds nothing from one end of the scale to the other.
+    made, plans = rated(3, items=4, raters_per_explanation=2)
+    least = pair_power(4, 2, 2, seed=made.seed).detectable()
+    assert least is not None and least > 4
+    power = power_of(made, plans)
+    assert power is not None and len(power.rows) == 3
+    assert power.title.endswith("; no difference that the scale allows is found with power 0.80")
+
+
+def test_ratings_without_items_in_common_or_of_one_person_have_none() -> None:
+    assert power_of(*rated(3, raters_per_explanation=1)) is None, "one person"
+    made, plans = rated(1, raters_per_explanation=3, explanations_per_item=1)
+    told = shared_items(plans, 1)
+    assert told is not None and (told.pairs, told.items) == (0, 0)
+    assert power_of(made, plans) is None
+    assert shared_items(study("meta_predictor", 4)[1], 1) is None

@@ -255,3 +255,12 @@ def test_the_timing_of_scored_trials_is_counted_by_flag() -> None:
         frame("trials", [row | {"timing": "unknown"} for row in rows]), made.participants, made.stimuli
     )
     assert "display" not in {s.key for s in open_sections(unknown, facts(NAMES))}
+
+
+def test_a_study_without_training_and_truth_has_no_columns_for_them() -> None:
+    trials = [trial("a", "baseline", matches_truth=None, reservoir_ms=None)]
+    (table,) = section("behaviour", frames_of([person("a", "baseline")], trials)).tables
+    assert table.columns == ("Condition", "Test answer, median s") and "truth" not in table.note
+    trials = [trial("a", "baseline", matches_truth=1.0, reservoir_ms=0)]
+    (table,) = section("behaviour", frames_of([person("a", "baseline")], trials)).tables
+    assert table.columns[2:] == ("Reservoir opened %", "Agrees with truth %") and "truth" in table.note

@@ -1,5 +1,7 @@
-"""Planted differences between methods are found again in the tables of ratings at a stated power, and none is
-found without one at a stated rate. In `make test` over 40 studies, in full over 500.
+"""Planted differences between methods, and between saliency and concepts, are found again in the tables of
+ratings at a stated power, and none is found without one at a stated rate: by a pair, by the whole family of
+pairs, by the ordinal model and by the association with a metric. In `make test` over 40 studies, in full over
+500.
 
 In each study 16 raters give points from 1 to 5 of 24 pictures under every method, five raters per
 explanation, drawn anew; people, pictures and pictures by method vary (`tests.analysis.rated.planted`).
@@ -7,6 +9,7 @@ explanation, drawn anew; people, pictures and pictures by method vary (`tests.an
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -15,7 +18,7 @@ from scipy.stats import nct, t
 
 from analysis.ratings import rating_rows
 from analysis.reports import rating_scores
-from analysis.reports.rating_scores import ordinal_tests, pairs
+from analysis.reports.rating_scores import associations, ordinal_tests, pairs, saliency_and_concepts
 from tests.analysis.rated import planted, rating_facts
 from tests.proofs.chance import likely_share
 from tests.proofs.scale import Scale
@@ -86,3 +89,50 @@ def test_no_difference_is_found_at_the_rate_of_alpha(scale: Scale) -> None:
     assert limits.holds(shares["model"]), shares
     # Two-way clustered errors are never below the larger of two variances, so that they err less often.
     assert shares["pairs"] <= limits.high, shares
+
+
+FAMILY = ("grad_cam", "rise", "clip_linear", "random")
+"""Two of saliency, one of concepts and a control: six pairs."""
+
+
+def shares_of_family(effects: Mapping[str, float], seed: int, scale: Scale) -> dict[str, float]:
+    """How often any pair is significant after Holm's correction, how often saliency against concepts is, and
+    how often the interval of the association with a metric leaves out 0. The metric is noise with a part of
+    the picture's, as ratings have one, so that the two are independent and each goes with pictures."""
+    facts = rating_facts(FAMILY, asked=("q1",))
+    hits: dict[str, list[bool]] = {"any pair": [], "forms": [], "metric": []}
+    for number in range(scale.of(STUDIES, STUDIES_FULL)):
+        at = 1_000_000 * scale.seed + 10_000 * seed + number
+        frames = planted(effects, raters=RATERS, items=PICTURES, per_item=PER_EXPLANATION, seed=at)
+        rows = rating_rows(frames)
+        hits["any pair"].append(any((p.p_holm or 0.0) < ALPHA for p in pairs(rows, facts, ("q1",))))
+        (form,) = saliency_and_concepts(rows, facts, ("q1",))
+        hits["forms"].append((form.p_holm or 0.0) < ALPHA)
+        rng = np.random.default_rng(at)
+        by_picture = dict(zip((f"i{i}" for i in range(PICTURES)), rng.normal(0, 1, PICTURES), strict=True))
+        cells = [
+            json.dumps([{"metric": "noise", "parameters": {}, "version": 1, "scores": "drawn",
+                         "value": float(by_picture[item] + rng.normal())}])
+            for item in frames.stimuli["item"]
+        ]  # fmt: skip
+        (told,) = associations(rows, frames.stimuli.assign(metrics=cells), ("q1",))
+        low, high = told["seen"]["interval"]
+        hits["metric"].append(not low <= 0 <= high)
+    return {name: float(np.mean(marks)) for name, marks in hits.items()}
+
+
+def test_concepts_that_are_rated_lower_are_found_with_the_stated_power(scale: Scale) -> None:
+    """Both methods of saliency lie by the difference above that of concepts."""
+    half = DIFFERENCE / 2
+    effects = {"grad_cam": half, "rise": half, "clip_linear": -half, "random": -half}
+    shares = shares_of_family(effects, 3, scale)
+    print(f"saliency {DIFFERENCE} points above concepts found in a share of {shares['forms']}")
+    assert shares["forms"] >= likely_share(0.8, scale.of(STUDIES, STUDIES_FULL)).low, shares
+
+
+def test_a_family_without_differences_errs_at_the_rate_of_alpha(scale: Scale) -> None:
+    limits = likely_share(ALPHA, scale.of(STUDIES, STUDIES_FULL))
+    shares = shares_of_family(dict.fromkeys(FAMILY, 0.0), 4, scale)
+    print(f"nothing planted in a family of four, found in a share of {shares}")
+    assert limits.holds(shares["metric"]) and limits.holds(shares["forms"]), shares
+    assert shares["any pair"] <= limits.high, shares

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
+from statsmodels.stats.multitest import multipletests
 
 from analysis.frames import Frames
 from analysis.ratings import rated_once, rating_rows, repeated
@@ -24,6 +25,8 @@ from analysis.reports.rating_scores import pairs
 from analysis.reports.report import Report
 from analysis.reports.text import print_report
 from analysis.stats.agreement import modes, weighted_kappa
+from stimuli.explainers import kind_of
+from stimuli.spec import Component
 from tests.analysis.rated import (
     METHODS,
     SIX,
@@ -35,6 +38,7 @@ from tests.analysis.rated import (
     rating_frames,
     sitting_row,
 )
+from tests.oracles import pasta
 
 pytestmark = pytest.mark.pure
 
@@ -73,38 +77,44 @@ def test_mean_and_mode_are_counted_by_hand_and_q5_is_turned_round() -> None:
     assert (q1["mean_asked"], q1["mean"], q1["mode"], q1["points"]) == (3.0, 3.0, 2.0, [0, 2, 0, 0, 1])
     assert (q5["mean_asked"], q5["mean"], q5["mode_asked"], q5["mode"]) == (2.0, 4.0, 1.0, 5.0)
     (line,) = made.tables()["conditions"].rows
-    assert line[-2:] == ("3.00 (2)", "4.00 (5)")
-    assert made.tables()["conditions"].columns[-1] == "Q5, reversed"
+    assert line[-3:] == ("3.00 (2)", "4.00 (5)", "0.0")
+    assert made.tables()["conditions"].columns[-2:] == ("Q5, reversed", "not asked %")
     assert SAY in made.tables()["conditions"].note
 
 
-def test_the_published_counts_close() -> None:
-    """PASTA: six questions, 21,100 explanations, five raters; the mean of its code; 46 explanations of a
-    picture (13 methods on three networks, two of them not on CLIP, one network of its own, 8 of concepts);
-    26 labels. The report's own counts multiply in the same way."""
-    assert 6 * 21_100 * 5 == 633_000 and 21_100 * 5 == 105_500
-    assert round(float(Fraction(301_398, 105_500)), 4) == 2.8569
-    assert 13 * 3 - 2 + 1 + 8 == 46 and 14 + 6 == 20 and 6 + 4 + 16 == 26
+def test_its_counts_multiply_as_the_published_ones() -> None:
+    """Questions by explanations by raters, which in PASTA make 633,000."""
     told = report(all_rated(lambda r, i, n, q: 1 + (r + i) % 5, raters=5, items=4), rating_facts()).json()
-    assert told["pooled"]["ratings"] == len(SIX) * told["pooled"]["explanations"] * 5 == 6 * 12 * 5
+    of = told["pooled"]
+    scale = Fraction(pasta.RATINGS, pasta.EXPLANATIONS)
+    assert Fraction(of["ratings"], of["explanations"]) == scale and of["explanations"] == 4 * len(METHODS)
+
+
+def test_the_twenty_methods_of_the_paper_are_there_by_form() -> None:
+    """Thirteen methods on three networks, two of them not on CLIP, one on its own network, and 8 of concepts
+    (two methods on two models each) are the 46 explanations of a picture."""
+    assert {kind_of(Component(name)) for name in pasta.SALIENCY} == {"image"}
+    assert {kind_of(Component(name)) for name in pasta.CONCEPTS} == {"concept"}
+    assert len({*pasta.SALIENCY, *pasta.CONCEPTS}) == 20
+    on_networks = {(name, network) for name in pasta.SALIENCY[1:] for network in pasta.NETWORKS}
+    left = on_networks - {("full_grad", "clip"), ("score_cam", "clip")}
+    assert len(left) + 1 + len(pasta.CONCEPTS) + 2 == pasta.POSSIBLE
 
 
 def test_the_paper_s_table_stands_beside_ours_and_is_not_ours() -> None:
-    assert len(TABLE_1) == 15 and all(len(row) == 8 for row in TABLE_1)
-    human = {row[0]: row[2:] for row in TABLE_1 if row[1] == "Human"}
-    assert human == {
-        "MSE": (".415", ".429", ".562", ".478", ".509", ".299"),
-        "QWK": (".849", ".845", ".731", ".748", ".848", ".796"),
-        "SCC": (".844", ".839", ".722", ".742", ".850", ".789"),
-    }
+    printed = {(row[0], row[1]): tuple(map(float, row[2:])) for row in TABLE_1}
+    assert printed == pasta.printed_means() and len(printed) == 15
     made = report(planted({"grad_cam": 0.5, "random": -0.5}, raters=8, items=12, per_item=4, seed=1),
                   rating_facts(("grad_cam", "random"), asked=("q1",)))  # fmt: skip
     table = made.tables()["human"]
     assert "Published, not recomputed" in table.note
     ours = [row for row in table.rows if "here" in row[1]]
     assert len(ours) == 6 and all(row[3:] == ("\N{EN DASH}",) * 5 for row in ours)
+    shown = {row[:2]: row[2:] for row in table.rows}
+    assert shown["SCC", "BLIP, published"] == ("0.484", "0.474", "0.150", "0.247", "0.216", "0.220")
     told = made.json()["agreement"]["q1"]
     assert told["own_left_out"]["mse"] > told["as_published"]["mse"]
+    assert shown["MSE", "Human, here"][0] == f"{told['as_published']['mse']:.3f}"
 
 
 def test_agreement_is_of_kept_raters_and_of_all() -> None:
@@ -172,6 +182,58 @@ def test_missing_pairs_are_counted_beside_the_means() -> None:
     assert [rows["grad_cam", q]["missing"] for q in ("q4", "q5", "q6")] == [0, 0.25, 0.75]
     assert [rows["grad_cam", q]["explanations"] for q in ("q4", "q5", "q6")] == [4, 3, 1]
     assert [row[-1] for row in made.tables()["means_by_condition"].rows][-2:] == ["25.0", "75.0"]
+    # In the first table each stands right behind the mean that it belongs to.
+    first = made.tables()["conditions"]
+    cells = dict(zip(first.columns, first.rows[0], strict=True))
+    assert first.columns[-4:] == ("Q5, reversed", "not asked %", "Q6", "not asked %")
+    assert (first.rows[0][-3], first.rows[0][-1]) == ("25.0", "75.0") and cells["Q4"].endswith(")")
+
+
+def test_missing_pairs_stand_beside_modelled_means_and_above_the_figure() -> None:
+    effects = {"grad_cam": 0.6, "random": -0.6}
+    frames = planted(effects, raters=12, items=20, per_item=5, seed=3, asked=("q1", "q5"))
+
+    def without(row: Any) -> str:
+        points = json.loads(row["response"])
+        if row["condition"] == "random" and row["item"] in {"i0", "i1", "i2", "i3", "i4"}:
+            del points["q5"]
+        return json.dumps(points)
+
+    trials = frames.trials.assign(response=frames.trials.apply(without, axis=1).astype("string"))
+    made = report(replace(frames, trials=trials), rating_facts(tuple(effects), asked=("q1", "q5")))
+    table = made.tables()["ordinal"]
+    at = table.columns.index("Not asked %")
+    shares = {(row[0], row[2]): row[at] for row in table.rows}
+    assert shares == {
+        ("Q1", "Grad cam"): "0.0",
+        ("Q1", "Random"): "0.0",
+        ("Q5", "Grad cam"): "0.0",
+        ("Q5", "Random"): "25.0",
+    }
+    (figure,) = [f for section in made.sections for f in section.figures if f.key == "means"]
+    titles = [axes.get_title(loc="left") for axes in figure.draw().axes]
+    assert titles[:2] == ["Q1", "Q5, reversed; 0 to 25 % not asked"]
+
+
+def test_it_says_how_many_explanations_have_fewer_raters_than_wanted() -> None:
+    """Of four explanations one has three raters, one has four, and two have five; anchors do not count."""
+    trials, people = [], [sitting_row(f"p{r}", f"p{r}", r) for r in range(5)]
+    for item, raters in enumerate((3, 4, 5, 5)):
+        for r in range(raters):
+            trials.append(rated(f"p{r}", f"p{r}", item, (f"i{item}", "grad_cam"), {"q1": 1 + r, "q2": 3}))
+    trials.append(rated("p0", "p0", 9, ("i9", "grad_cam"), {"q1": 4}, anchor=True))
+    frames = rating_frames(trials, people, pictures_of(10, ("grad_cam",)))
+    made = report(frames, rating_facts(("grad_cam",), asked=("q1", "q2")))
+    told = made.json()["coverage"]
+    assert told == {"wanted": 5, "fewer": 4, "counts": [[5, 4], [4, 2], [3, 2]]}
+    sentence = "4 of 8 questions about an explanation were answered by fewer than the 5 raters wanted."
+    assert sentence in made.main[0].sentences and sentence in page(made)
+    enough = all_rated(lambda r, i, n, q: 1 + (r + i) % 5, raters=5, items=2)
+    assert report(enough, rating_facts()).json()["coverage"]["fewer"] == 0
+    two = rating_facts()
+    two = replace(two, design={**two.design, "raters_per_explanation": 2})
+    more = report(enough, two).json()["coverage"]
+    assert (more["wanted"], more["fewer"]) == (2, 0)
 
 
 def test_an_equal_picture_s_rating_counts_for_both_and_is_said() -> None:
@@ -211,6 +273,45 @@ def test_methods_are_compared_on_pictures_that_both_have() -> None:
     assert rows["random", "q1"]["mean"] > rows["grad_cam", "q1"]["mean"]
     (pair,) = pairs(rating_rows(frames), facts, ("q1",))
     assert pair.pictures == 4 and pair.result is not None and pair.result.estimate == pytest.approx(1.0)
+
+
+def test_planned_comparisons_are_told_by_question_in_a_sentence() -> None:
+    """The first thing that the terminal prints is the planned test; no sentence says more than its p."""
+    effects = {"grad_cam": 0.8, "rise": 0.75, "random": -0.8}
+    frames = planted(effects, raters=12, items=20, per_item=5, seed=3)
+    facts = rating_facts(tuple(effects), asked=("q1",))
+    made = report(frames, facts)
+    rows = {(row["first"], row["second"]): row for row in made.json()["comparisons"]}
+    (told,) = [line for line in made.main[0].sentences if line.startswith("Q1: ")]
+    assert sum(row["p_holm"] < 0.05 for row in rows.values()) == 2
+    clear = min(rows.values(), key=lambda row: (row["p_holm"], row["p"]))
+    assert told.startswith("Q1: 2 of 3 pairs of conditions differ; the clearest: ")
+    assert f" above Random by {clear['difference']:.2f} points, p < .001 (Holm)." in told
+    # The same turned round: the second of a pair stands above the first.
+    turned = report(planted({"random": -0.8, "grad_cam": 0.8}, raters=12, items=20, per_item=5, seed=3),
+                    rating_facts(("random", "grad_cam"), asked=("q1",)))  # fmt: skip
+    assert "Q1: 1 of 1 pair of conditions differs: Grad cam above Random by" in turned.main[0].sentences[0]
+    none = report(planted({"grad_cam": 0, "random": 0}, raters=12, items=20, per_item=5, seed=3), facts)
+    assert none.main[0].sentences[0].startswith("Q1: no difference in 1 pair of conditions was detected, ")
+    thin = report(THIN["one rater"](), rating_facts(asked=("q1",)))
+    assert "Q1: none of 3 pairs of conditions could be compared." in thin.main[0].sentences
+
+
+def test_a_correction_is_named_by_what_it_goes_over() -> None:
+    """Pairs are corrected within a question; saliency against concepts, one pair each, over the questions."""
+    asked = ("q1", "q2", "q3")
+    effects = {"grad_cam": 0.25, "rise": 0.1, "clip_linear": 0.0}
+    frames = planted(effects, raters=10, items=20, per_item=5, seed=2, asked=asked)
+    made = report(frames, rating_facts(tuple(effects), asked=asked))
+    forms, of_pairs = made.json()["forms"], made.json()["comparisons"]
+    raw = [row["p"] for row in forms]
+    assert [row["p_holm"] for row in forms] == pytest.approx(multipletests(raw, method="holm")[1])
+    for name in asked:
+        mine = [row for row in of_pairs if row["question"] == name]
+        raw = [row["p"] for row in mine]
+        assert [row["p_holm"] for row in mine] == pytest.approx(multipletests(raw, method="holm")[1])
+    assert "Holm: over the questions." in made.tables()["forms"].note
+    assert "Holm: over the pairs of one question." in made.tables()["comparisons"].note
 
 
 def test_saliency_and_concepts_stand_against_each_other_by_question() -> None:
@@ -318,7 +419,14 @@ def test_nothing_by_condition_is_told_while_sealed() -> None:
     waiting = replace(facts, slots=(replace(facts.slots[0], kept=3),))
     made = report(frames, waiting)
     assert made.seal.sealed and "8 people kept, 80 ratings of 20 explanations" in made.opening
-    assert set(made.tables()) <= {"conditions", "arrival", "flow", "flow_by_condition", "exclusions"}
+    assert set(made.tables()) <= {
+        "conditions",
+        "coverage",
+        "arrival",
+        "flow",
+        "flow_by_condition",
+        "exclusions",
+    }
     text = json.dumps(made.json())
     for key in ("mean", "mode", "alpha", "difference", "chi_square", "raters"):
         assert f'"{key}' not in text, key

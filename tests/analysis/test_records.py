@@ -16,6 +16,7 @@ from analysis.records import (
     MAX_BYTES,
     QUESTIONS,
     BadRecords,
+    Record,
     as_text,
     ratings_from,
     read_records,
@@ -24,6 +25,7 @@ from analysis.records import (
     table_of,
 )
 from tests.analysis.rated import SIX, all_rated, pictures_of, rated, rating_frames, sitting_row
+from tests.oracles import pasta
 
 pytestmark = pytest.mark.pure
 ANSWER = {f"Q{at}": at if at < 6 else 1 for at in range(1, 7)}
@@ -112,6 +114,33 @@ def test_copies_are_named_and_explained_by_the_index(tmp_path: Path) -> None:
     assert index["item"].tolist() == ["i0", "light~1"] and index["copy_of"].tolist() == ["", "i0"]
 
 
+def test_names_tell_dataset_item_and_method_apart(tmp_path: Path) -> None:
+    """Two datasets, two methods: four names of explanations and two of pictures, and each is in the index."""
+    names = ("grad_cam", "random")
+    trials = [
+        rated("s", "p", 2 * i + n, (f"i{i}", name), dict.fromkeys(SIX, 1 + i + n))
+        for i in range(2)
+        for n, name in enumerate(names)
+    ]
+    pictures = [
+        row | {"dataset": "coco" if row["item"] == "i0" else "monu ment_AI"} for row in pictures_of(2, names)
+    ]
+    write(rating_frames(trials, [sitting_row("s", "p", 0)], pictures), tmp_path)
+    table = ratings_from(tmp_path / RECORDS)
+    told = table[table["question"] == "Q1"][["dataset", "image", "explainer", "value"]]
+    assert sorted(map(tuple, told.to_numpy().tolist())) == [
+        ("coco", 0, 0, 1),
+        ("coco", 0, 1, 2),
+        ("monu-ment-AI", 1, 0, 2),
+        ("monu-ment-AI", 1, 1, 3),
+    ]
+    assert set(table["img"]) == {"coco_0_wolf.png", "monu-ment-AI_1_wolf.png"}
+    index = pd.read_csv(tmp_path / INDEX, keep_default_na=False)
+    assert set(index["explication"]) == set(table["explication"])
+    where = {row["explication"]: (row["item"], row["condition"]) for _, row in index.iterrows()}
+    assert where["monu-ment-AI_1_1.png"] == ("i1", "random")
+
+
 def test_a_question_without_a_copy_is_null_and_anchors_stay_out(tmp_path: Path) -> None:
     four = {name: 4 for name in SIX if name != "q5"}
     trials = [
@@ -173,6 +202,7 @@ def without(question: str) -> dict[str, int]:
         ([RECORD | {"Annotation": [ANSWER | {"Q2": "4"}]}], r'Q2 is "4";'),
         ([RECORD | {"Annotation": [ANSWER | {"Q2": None}]}], r"Q2 is null;"),
         ([RECORD | {"Annotation": [ANSWER | {"Q7": 2}]}], r"has the key 'Q7'; give Q1 to Q6"),
+        ([RECORD | {"img": "\ud800.png"}], r'record 0: img is "\\ud800.png", with half a character'),
     ],
 )
 def test_a_fault_is_named_by_record_key_and_value(tmp_path: Path, value: Any, sentence: str) -> None:
@@ -199,7 +229,38 @@ def test_what_is_no_file_of_records_is_refused(tmp_path: Path) -> None:
         read_records(tmp_path / "none.json")
 
 
-def test_the_published_sizes_fit() -> None:
-    """21,100 explanations with 5 annotations stay below the limit, by the length of one record."""
-    line = len(as_text(records_of([RECORD | {"Annotation": [ANSWER] * 5}])))
-    assert 21_100 * line < MAX_BYTES
+def test_a_key_that_stands_twice_is_refused_and_no_value_lost(tmp_path: Path) -> None:
+    path = saved(tmp_path, [RECORD])
+    path.write_text(path.read_text().replace('"Q2": 2', '"Q2": 2, "Q2": 4', 1))
+    with pytest.raises(BadRecords, match="records.json: an object has the key 'Q2' twice, 2 and 4; keep one"):
+        read_records(path)
+
+
+def test_a_byte_order_mark_does_not_matter(tmp_path: Path) -> None:
+    path = saved(tmp_path, [RECORD])
+    plain = read_records(path)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert read_records(path) == plain and len(plain) == 1
+
+
+def test_a_file_of_the_published_size_is_read_whole(tmp_path: Path) -> None:
+    """21,100 explanations, five raters, six questions: 633,000 answers; Q1 has the published mean."""
+    low, extra = divmod(
+        round(pasta.MEAN * pasta.EXPLANATIONS * pasta.RATERS), pasta.EXPLANATIONS * pasta.RATERS
+    )
+    answers = iter(range(pasta.EXPLANATIONS * pasta.RATERS))
+    records = [
+        Record(
+            f"coco_{at % 1000}_dog.png",
+            f"coco_{at % 1000}_{at // 1000}.npy",
+            "dog",
+            "dog",
+            tuple(ANSWER | {"Q1": low + (next(answers) < extra)} for _ in range(pasta.RATERS)),
+        )
+        for at in range(pasta.EXPLANATIONS)
+    ]
+    path = tmp_path / "records.json"
+    path.write_text(as_text(records), encoding="utf-8")
+    table = ratings_from(path)
+    assert len(table) == pasta.RATINGS
+    assert table.loc[table["question"] == "Q1", "value"].mean() == pytest.approx(pasta.MEAN, abs=1e-12)

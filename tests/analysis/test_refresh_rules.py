@@ -160,10 +160,10 @@ def test_it_keeps_the_last_report_when_the_reporter_fails(
 
 def test_it_reports_only_paradigms_that_have_a_reporter(study: Study) -> None:
     cast(study)
-    Study.objects.update(paradigm="blind_review")
+    Study.objects.update(paradigm="from_elsewhere")
     study.refresh_from_db()
     assert refresh_all() == 0
-    with pytest.raises(ReportError, match="'blind_review' has no reporter.*Its data can be exported"):
+    with pytest.raises(ReportError, match="'from_elsewhere' has no reporter.*Its data can be exported"):
         make_report(study, "human")
 
 

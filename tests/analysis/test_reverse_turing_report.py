@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from analysis.frames import Frames, frame
-from analysis.reports.base import ConditionFacts, SlotFacts, StudyFacts
+from analysis.reports.base import AnswerFacts, ConditionFacts, SlotFacts, StudyFacts
+from analysis.reports.figures import Look
 from analysis.reports.html import page
-from analysis.reports.reverse_turing import TABLE_1, geometric_mean, minutes, report
-from analysis.reports.turing_scores import contrasts, coverage, learning_curve, person_rows, with_holm
+from analysis.reports.reverse_turing import TABLE_1, minutes, report
+from analysis.reports.turing_figures import times
+from analysis.reports.turing_scores import (
+    contrasts,
+    coverage,
+    geometric_interval,
+    geometric_mean,
+    learning_curve,
+    person_rows,
+    with_holm,
+)
 from analysis.stats.nonparametric import mann_whitney
 from experiments.design.squares import latin_square, williams
 from tests.analysis.worlds import person_row
@@ -21,6 +33,9 @@ from tests.analysis.worlds import person_row
 pytestmark = pytest.mark.pure
 NAMES = ("none", "lime", "control")
 ROLES = dict(zip(NAMES, ("baseline", "method", "control"), strict=True))
+
+
+TWO = (AnswerFacts("a", "A"), AnswerFacts("b", "B"))
 
 
 def turing_facts(state: str = "closed", kept: int = 18, wanted: int = 18) -> StudyFacts:
@@ -33,6 +48,7 @@ def turing_facts(state: str = "closed", kept: int = 18, wanted: int = 18) -> Stu
         state=state,
         conditions=tuple(ConditionFacts(n, n.upper(), ROLES[n], wanted, kept) for n in NAMES),
         slots=tuple(SlotFacts(n, n.upper(), wanted, kept) for n in NAMES),
+        answers=TWO,
     )
 
 
@@ -72,15 +88,27 @@ def truth_of(item: int) -> str:
     return model_of(item) if item % 4 else model_of(item + 1)
 
 
-def turing_frames(sittings: Sequence[tuple[str, Sequence[tuple[str, Sequence[bool]]]]]) -> Frames:
-    """Sessions by name, each with its conditions in order and whether each test answer met the model. The
-    test texts of block b are 100 b, 100 b + 1, ...; two training texts before each."""
+Sitting = tuple[str, Sequence[tuple[str, Sequence[bool]]]]
+
+
+def turing_frames(
+    sittings: Sequence[Sitting],
+    arms: Mapping[str, str] | None = None,
+    first_text: Callable[[str, int], int] = lambda session, block: 100 * block,
+) -> Frames:
+    """Sessions by name, each with its conditions in order and whether each test answer met the model; two
+    training texts before each. The test texts of a block are numbered from `first_text`. `arms` by session.
+    """
     people: list[dict[str, object]] = []
     trials: list[dict[str, object]] = []
     for place, (session, blocks) in enumerate(sittings):
         condition = blocks[0][0] if len(blocks) == 1 else ""
         shared = {"study": "past-or-present", "session": session, "participant": session, "origin": "human"}
-        people.append(shared | {"condition": condition, "arm": "x", "slot": place} | person_row(place))
+        people.append(
+            shared
+            | {"condition": condition, "arm": (arms or {}).get(session, "x"), "slot": place}
+            | person_row(place)
+        )
         at = 0
         for block, (name, met) in enumerate(blocks):
             for step in range(2):
@@ -88,7 +116,7 @@ def turing_frames(sittings: Sequence[tuple[str, Sequence[tuple[str, Sequence[boo
                 trials.append(answer(session, name, block, at, item, "train", model_of(item), "a"))
                 at += 1
             for step, right in enumerate(met):
-                item = 100 * block + step
+                item = first_text(session, block) + step
                 model = model_of(item)
                 given = model if right else model_of(item + 1)
                 trials.append(answer(session, name, block, at, item, "test", model, given))
@@ -143,16 +171,68 @@ def test_the_main_table_is_counted_by_hand() -> None:
     assert rows["none"]["test_s"] == pytest.approx(8.0) and rows["none"]["train_s"] == pytest.approx(4.0)
     # Two classes, both answered and both right half of the time: the person p1 has a as (1, 0), b as (1, 0).
     assert made.json()["conditions"]["strategies"] == {"chance": 0.5, "majority": 0.5, "gold": 0.75}
+    assert {name: row["strategies"]["gold"] for name, row in rows.items()} == dict.fromkeys(NAMES, 0.75)
     belief = made.json()["belief"]
     assert (belief["lime"]["n"], belief["lime"]["model"], belief["lime"]["truth"]) == (2, 1.0, 0.0)
     assert belief["control"]["truth"] == 1.0
 
 
-def test_times_are_means_of_logarithms() -> None:
-    import pandas as pd
+def test_every_row_stands_beside_what_its_own_texts_give_to_blind_answers() -> None:
+    """Chance is of the answers that were offered, not of those that came: of six it is a sixth."""
+    texts = {"p1": 1, "p2": 4, "p3": 1, "p4": 4}
+    frames = turing_frames(
+        [
+            ("p1", [("none", [True] * 3)]),
+            ("p2", [("lime", [True])]),
+            ("p3", [("control", [False] * 3)]),
+            ("p4", [("control", [True])]),
+        ],
+        first_text=lambda session, block: texts[session],
+    )
+    six = tuple(AnswerFacts(name, name.upper()) for name in "abcdef")
+    made = report(frames, dataclasses.replace(turing_facts(), answers=six))
+    rows = {row["name"]: row["strategies"] for row in made.json()["conditions"]["rows"]}
+    # Texts 1, 2, 3: the model says b, a, b and is right; text 4: it says a and is wrong.
+    assert rows["none"] == {"chance": 1 / 6, "majority": 2 / 3, "gold": 1.0}
+    assert rows["lime"] == {"chance": 1 / 6, "majority": 1.0, "gold": 0.0}
+    assert rows["control"] == {"chance": 1 / 6, "majority": 0.5, "gold": 0.75}
+    table = made.tables()["conditions"]
+    assert table.columns[-3:] == ("Chance %", "Most frequent %", "Always gold %")
+    assert [row[-3:] for row in table.rows] == [
+        ("16.7", "66.7", "100.0"),
+        ("16.7", "100.0", "0.0"),
+        ("16.7", "50.0", "75.0"),
+    ]
+    assert "16.7 % by chance" in made.main[0].sentences[0]
+    (people,) = [f for s in made.sections for f in s.figures if f.key == "people"]
+    dashed = [line for line in people.draw().axes[0].lines if line.get_linestyle() == "--"]
+    assert [list(line.get_ydata()) for line in dashed] == [pytest.approx([100 / 6] * 2)]
 
+
+def test_f1_is_over_the_classes_that_a_person_met_or_answered() -> None:
+    """As scikit-learn has it without a list of classes; others of the study are no fault of this person."""
+    from sklearn.metrics import f1_score
+
+    rng = np.random.default_rng(3)
+    sittings = [(f"p{n}", [("none", [bool(x) for x in rng.random(7) < 0.5])]) for n in range(6)]
+    frames = turing_frames([*sittings, ("p6", [("lime", [True] * 7)]), ("p7", [("lime", [True])])])
+    rows = person_rows(frames).set_index("session")
+    tests = frames.trials[frames.trials["phase"] == "test"]
+    for session, given in tests.groupby("session"):
+        expected = f1_score(given["model_label"], given["response"], average="macro")
+        assert rows.at[session, "f1"] == pytest.approx(expected), session
+    assert rows.at["p7", "f1"] == 1.0, "one text, one class, and right"
+
+
+def test_times_are_means_of_logarithms() -> None:
     assert geometric_mean(pd.Series([10.0, 1000.0])) == pytest.approx(100)
     assert geometric_mean(pd.Series([], dtype=float)) is None
+    # Three times that are 1, 2 and 3 powers of ten: mean 2, SD 1, Student's t with 2 df.
+    half = 4.302653 / np.sqrt(3)
+    assert geometric_interval(pd.Series([10.0, 100.0, 1000.0])) == pytest.approx(
+        [10 ** (2 - half), 10 ** (2 + half)], rel=1e-5
+    )
+    assert geometric_interval(pd.Series([10.0])) is None
     assert (minutes(90), minutes(119.6), minutes(None)) == ("1:30", "2:00", "\N{EN DASH}")
 
 
@@ -169,6 +249,39 @@ def test_the_paper_s_figure_3_follows_from_its_table() -> None:
         for column in (4, 3)
     ]
     assert means == [[90.0, 438.7], [159.0, 445.7]]
+
+
+@pytest.mark.parametrize("is_crossed", [False, True])
+def test_times_are_drawn_by_condition_and_by_what_people_were_told(is_crossed: bool) -> None:
+    names = [f"{side}{n}" for n in range(3) for side in ("known", "masked")]
+    frames = turing_frames([(f"{c}-{name}", [(c, [True] * 3)]) for c in NAMES for name in names])
+    trials = frames.trials
+    slow = trials["session"].str.contains("masked") & (trials["condition"] == "lime")
+    frames = dataclasses.replace(frames, trials=trials.assign(rt_ms=trials["rt_ms"].where(~slow, 20_000)))
+    rows = person_rows(frames)
+    side = rows["session"].str.split("-").str[1].str.rstrip("012") if is_crossed else ""
+    drawn = times(rows.assign(side=side), turing_facts(), Look.of(turing_facts(), "human"))
+    (axes,) = drawn.axes
+    marks = [line for line in axes.lines if line.get_marker() == "o"]
+    at = [
+        (round(float(m.get_xdata()[0]), 2), float(m.get_ydata()[0]), m.get_markerfacecolor()) for m in marks
+    ]
+    assert axes.get_yscale() == "log"
+    if is_crossed:
+        assert [y for _, y, _ in at] == pytest.approx([6, 6, 6, 60, 6, 6])
+        assert [face == "white" for *_, face in at] == [False, True] * 3
+    else:
+        assert [y for _, y, _ in at] == pytest.approx([6, np.sqrt(360), 6])
+        assert not [face for *_, face in at if face == "white"]
+
+
+def test_the_names_of_answers_are_explained_where_they_say_nothing() -> None:
+    frames = turing_frames([("p1", [("none", [True])])])
+    assert "answers" not in report(frames, turing_facts()).json()
+    named = (AnswerFacts("class_1", "Class 1", "present"), AnswerFacts("class_2", "Class 2", "past"))
+    made = report(frames, dataclasses.replace(turing_facts("open", kept=1), answers=named))
+    assert made.json()["answers"] == {"class_1": "present", "class_2": "past"}
+    assert made.tables()["answers"].rows[0] == ("Class 1", "class_1", "present")
 
 
 def test_different_people_are_compared_by_mann_whitney_and_the_same_by_signed_ranks() -> None:
@@ -200,9 +313,9 @@ def test_a_square_gets_its_first_period_and_a_model_with_the_order() -> None:
     content = made.json()
     assert [row["n"] for row in content["first_period"]] == [[6, 6], [6, 6]]
     single = content["single_answers"]
-    assert single["adjusted"] and single["df"] == 2 and single["p"] < 0.001
+    assert single["adjusted"] == ["period", "before"] and single["df"] == 2 and single["p"] < 0.001
     assert single["shares"]["lime"] > single["shares"]["none"] + 0.15
-    assert "Place in the session" in made.tables()["single_answers"].note
+    assert "place in the session, condition before" in made.tables()["single_answers"].note
 
 
 def test_guesses_and_coverage_are_counted() -> None:

@@ -28,6 +28,7 @@ from analysis.stats import (
     margin,
     nonparametric,
     overlap,
+    pair_power,
     pigeonhole,
     pooled,
     posthoc,
@@ -118,7 +119,7 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (anova, "one_way_from_summaries"): (st.lists(summaries, max_size=3),),
     (anova, "eta_squared_interval"): (anything, counts, counts, st.fixed_dictionaries({"level": levels})),
     (anova, "eta_squared_condition_by_session"): (some(tables),),
-    (association, "rank_association"): (rater, rater, rater, st.fixed_dictionaries({"draws": FEW_DRAWS})),
+    (association, "rank_association"): (rater, rater, rater, st.fixed_dictionaries({"level": levels})),
     (clustered, "clustered_mean"): (rater, rater, rater, st.fixed_dictionaries({"level": levels})),
     (clustered, "clustered_difference"): (
         rater,
@@ -202,20 +203,18 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (power, "effect_size_f"): (lists, anything, st.one_of(st.none(), lists)),
     (power, "effect_size_f_from_eta_squared"): (anything,),
     (power, "anova_power"): (st.lists(counts, max_size=4), anything),
-    (power, "rating_power"): (
-        counts,
-        counts,
-        anything,
-        st.fixed_dictionaries({"rater_sd": anything, "explanation_sd": anything, "alpha": levels}),
-    ),
-    (power, "detectable_rating"): (
-        counts,
-        counts,
-        st.fixed_dictionaries({"power": levels, "alpha": levels}),
-    ),
     (power, "minimal_detectable_f"): (
         st.lists(counts, max_size=4),
         st.fixed_dictionaries({"power": levels, "alpha": levels}),
+    ),
+    (pair_power, "pair_power"): (
+        counts,
+        counts,
+        counts,
+        st.fixed_dictionaries(
+            {"pairs": counts, "rater_sd": anything, "explanation_sd": anything, "person_share": levels}
+            | {"alpha": levels, "draws": FEW_DRAWS}
+        ),
     ),
     (rank_power, "rank_power"): (
         st.one_of(st.just([0.5, 0.7]), lists),
@@ -252,7 +251,7 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (utility, "utility_mean_of_ratios"): (lists, lists),
     (utility, "fieller"): (lists, lists, st.fixed_dictionaries({"level": levels})),
 }
-INTERNAL = {"has_spread", "finite", "codes_again"}
+INTERNAL = {"has_spread", "finite", "codes_again", "ends_of"}
 """Of checked values, or of results."""
 
 
@@ -284,6 +283,34 @@ def test_it_answers_with_finite_numbers_or_one_sentence(module: Any, name: str, 
         assert len(str(error)) > 20 and str(error).endswith(".") and "\n" not in str(error)
     else:
         assert all(is_told(value) for value in values_in(result))
+        assert all(is_told(value) for row in table_rows(result) for value in row.values())
+
+
+def table_rows(result: Any) -> list[dict[str, Any]]:
+    """The result as a table; none if it is no table."""
+    return result.table() if hasattr(result, "table") else []
+
+
+def test_a_result_is_a_table_of_its_own_numbers() -> None:
+    """One row, but for a fit, which has one per parameter; every number of the result is in it."""
+    votes = [[1, 2, 2], [4, 4, 5], [3, 3, 3], [5, 4, 4], [2, 1, 2]]
+    answers, people, items = [1.0, 2, 4, 5, 3, 4, 2, 5], [1, 1, 2, 2, 3, 3, 4, 4], [1, 2, 1, 2, 1, 2, 1, 2]
+    fit = crossed.fit_crossed([0, 1, 1, 0, 1, 0, 1, 1], {"x": [0, 0, 1, 1, 0, 1, 0, 1]}, {"person": people})
+    results_made = [
+        agreement.krippendorff_alpha(votes, (1, 2, 3, 4, 5), draws=20, seed=1),
+        agreement.human_row(votes, (1, 2, 3, 4, 5), leave_one_out=False, draws=20),
+        clustered.clustered_mean(answers, people, items),
+        association.rank_association(answers, answers[::-1], people),
+        crossed.LikelihoodRatio(4.2, 1, 0.04),
+    ]
+    for result in results_made:
+        (row,) = table_rows(result)
+        numbers = [value for value in values_in(result) if not isinstance(value, Interval)]
+        held = [*row.values(), *(getattr(result, "interval", None) and [0.95] or [])]
+        assert all(value in held for value in numbers), (result, row)
+    terms = {(row["kind"], row["name"]): row["value"] for row in table_rows(fit)}
+    assert terms["effect", "x"] == fit.effects["x"] and terms["sd", "person"] == fit.sds["person"]
+    assert terms["threshold", "0"] == fit.thresholds[0] and len(terms) == 3
 
 
 def positional(module: Any, name: str) -> int:

@@ -22,6 +22,7 @@ from tests.experiments.pools import (
     make_pool,
     perfect_value,
     review_pool,
+    stage_pool,
     view,
 )
 
@@ -48,9 +49,10 @@ CASES: dict[str, tuple[str, dict[str, Any], Pool]] = {
     "blind_review solve": (
         "blind_review",
         {"role": "solve", "solutions_per_task": 2},
-        make_pool(conditions=1, check_repeat=0),
+        stage_pool(),
     ),
     "blind_review review": ("blind_review", {"solutions_from": "plates-solve"}, review_pool()),
+    "blind_review labels": ("blind_review", {"solutions_from": "labels", "runs": 1}, review_pool()),
     "rating together": ("rating", {}, make_pool(30, check_repeat=0)),
     "assisted_decision": ("assisted_decision", {"advice_accuracy": 0.75}, ASSISTED),
     "assisted_decision untrained": (
@@ -214,6 +216,7 @@ def test_it_reveals_nothing_at_test(case: tuple[str, dict[str, Any], Pool]) -> N
 RULES = {
     "instructed_share_min": 1.0,
     "repeat_share_min": 0.6,
+    "known_share_min": 1.0,
     "practice_attempts_max": 3,
     "total_minutes": [2, 30],
     "fastest_median_ms": 300,

@@ -3,6 +3,7 @@ sentence."""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from experiments.errors import InvalidStudy
 from experiments.models import Slot, Study
 from experiments.paradigms import get_paradigm
 from experiments.study_file import find_study, load_study
+from stimuli.datasets.synthetic.sentences import BINS
 from tests.services import ROOT
 
 pytestmark = pytest.mark.django_db
@@ -35,6 +37,10 @@ def texts_of(slug: str, folder: Path) -> None:
     for path in find_study(slug).parent.iterdir():
         if path.suffix == ".md" or path.name == "quiz.toml":
             shutil.copy(path, folder)
+
+
+COVERAGE = r"(none|lime|control) (\d+) (\d+) (\d+) (\d+) (\d+) (\d+)"
+"""A line of the table of exposures."""
 
 
 @pytest.fixture
@@ -83,6 +89,15 @@ def test_the_shipped_studies_of_texts_are_checked_without_a_warning(
     assert "Warning" not in told
     accuracy = re.search(r"Its accuracy on them: 0\.(\d\d)", told)
     assert accuracy and 70 <= int(accuracy[1]) <= 80
+    assert "Explained is the probability of the predicted class." in told
+    for name, *_, tested, least, most in re.findall(COVERAGE, told):
+        assert (tested, least, most) == {"sentiment": ("45", "8", "8")}.get(slug, ("30", "12", "12")), name
+    cells = re.findall(r"(?:right|wrong) (\d+) (\d+) (\d+(?: to \d+)?) (\d+(?: to \d+)?)", told)
+    assert len(cells) == 4 and all(int(have) >= int(shown) >= 26 for have, shown, *_ in cells)
+    assert {train for *_, train, _ in cells} <= {"6", "6 to 7"}
+    named = "Answers stand for classes of the material: class_1 is p" in told
+    assert named == (slug == "sorted-sentences"), "the researcher is told what the drawn names stand for"
+    assert re.search(r"nearest (0\.\d{3})", told)
     minutes = re.search(r"([\d.]+) minutes each as declared \(about ([\d.]+) by the plan\)", told)
     assert minutes and float(minutes[1]) >= float(minutes[2]), "people are paid for the time that it takes"
 
@@ -144,3 +159,82 @@ def test_what_cannot_be_planned_is_told_with_its_remedy(
     letters.write_text(text)
     with pytest.raises((CommandError, InvalidStudy), match=said):
         call_command("study_check", str(letters), "--pictures", "0", "--quality", "0")
+
+
+def changed(path: Path, **changes: str) -> Path:
+    """The study of the page with these lines in place of those that begin so."""
+    text = path.read_text()
+    for key, line in changes.items():
+        text, count = re.subn(rf"^{key} = .*$", line, text, flags=re.MULTILINE)
+        assert count, key
+    path.write_text(text)
+    return path
+
+
+def test_the_pre_experiment_is_planned_and_its_blind_way_told(
+    letters: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """25 + 20 texts that the model gets wrong; of two answers the opposite of the truth is then right."""
+    changed(
+        letters,
+        test_items='test_items = 20\npredictions = "wrong"',
+        subsets="subsets = 1",
+        balance='balance = "prediction"',
+    )
+    told = printed(capsys, letters, "--quality", "0")
+    assert "train 25" in told and "test 20" in told and "true class 0.000" in told
+    assert re.search(r"delivery wrong \d+ \d+ (12|13) 10", told) and "delivery right" not in told
+    assert "Warning: the answer that is not the true class is right in 1.00 of the test trials" in told
+
+
+def test_a_run_without_training_is_planned_and_opens(
+    letters: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changed(letters, train_items="train_items = 0", expected_minutes="expected_minutes = 5")
+    told = printed(capsys, letters, "--quality", "0")
+    assert "Warning" not in told and "train 25" not in told
+    assert re.findall(COVERAGE, told)[0] == ("none", "45", "0", "360", "45", "8", "8")
+    call_command("study_open", str(letters), "--quality", "0")
+    study = Study.objects.get(slug="letters")
+    kinds = set(study.slots.values_list("trials__kind", flat=True))
+    assert study.state == "open" and kinds == {"predict", "instructed"}
+
+
+@pytest.mark.parametrize(
+    ("task", "classes", "sizes"),
+    [
+        ("sentence_length", [f"{low} to {high} words" for low, high in BINS], (24, 12)),
+        ("subject_number", ["singular", "plural"], (24, 12)),
+    ],
+)
+def test_the_grammar_s_other_tasks_are_studies_with_models_trained_on_the_spot(
+    task: str, classes: list[str], sizes: tuple[int, int], letters: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Masked, under names in a drawn order; six bins of length have twelve cells."""
+    texts_of("sorted-sentences", letters.parent)
+    changed(
+        letters,
+        slug='slug = "sorted-further"',
+        title='title = "Sorted sentences"',
+        task='task = "masked"\ntask_words = ["length", "singular", "plural", "subject*"]',
+        train_items=f"train_items = {sizes[0]}",
+        test_items=f"test_items = {sizes[1]}",
+        dataset=f'dataset = {{ name = "sentences", task = "{task}", count = 900, model_count = 1500 }}',
+        predictor='predictor = { name = "trained_text", pooling = "mean", epochs = 4 }',
+        classes=f'classes = {json.dumps(classes)}\nlabel_names = "drawn"',
+        items="items = 300",
+        expected_minutes="expected_minutes = 20",
+    )
+    text = letters.read_text()
+    letters.write_text(text.replace('id = "strategy"', 'id = "guess"').replace(
+        "what the machine answers?", "which class was chosen?"))  # fmt: skip
+    told = printed(capsys, letters, "--quality", "0")
+    accuracy = re.search(r"Its accuracy on them: 0\.(\d\d)", told)
+    assert accuracy and 55 <= int(accuracy[1]) <= 92
+    assert re.search(r"true class 0\.(4[0-9]|5[0-9])", told)
+    names = re.search(r"Answers stand for classes of the material: ([^.]+)\.", told)
+    assert names and sorted(re.findall(r"class_\d is ([^,]+)", names[1])) == sorted(classes)
+    cells = re.findall(r"class_\d (?:right|wrong) (\d+) (\d+) (\d+)(?: to \d+)? (\d+)(?: to \d+)?", told)
+    assert len(cells) == 2 * len(classes)
+    each = sizes[0] // len(cells), sizes[1] // len(cells)
+    assert {(int(train), int(test)) for *_, train, test in cells} == {each}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from crowd.recruiting.checking import DryRun, dry_run, warnings_of
+from crowd.recruiting.preregistering import document as preregistration
 from crowd.recruiting.rated import rated_lines, rated_tables, rated_warnings
 from experiments.study_file import load_study
 from stimuli.store import open_store
@@ -15,6 +16,7 @@ from tests.experiments.protocols import RATING, TWO_MODELS, write
 from tests.world import silent
 
 pytestmark = pytest.mark.django_db
+CONDITIONS = ("saliency-coarse", "saliency-fine")
 
 
 def test_it_tells_of_a_study_of_ratings_what_is_rated_and_what_is_not_asked(
@@ -36,11 +38,41 @@ light_requires = "kept_and_correct"
     assert "4: the model is wrong about the picture itself" in told
     light = {key for *_, key, _ in run.copies["missing"]}
     anchors = {(t.item, t.condition) for p in run.plans for t in p.trials if t.extra.get("anchor")}
-    (title, _, gaps), (power, _, rows) = rated_tables(run.rated)
+    ((title, _, gaps),) = rated_tables(run.rated)
     left = sum(item in light for item, _ in _rated_pairs(run) - anchors)
     assert "the copy is missing" in title and sum(row[2] for row in gaps) == left > 0
-    assert "paired t test" in power and rows[-1][1] > 0
-    assert any("sittings_max = 1" in warning for warning in warnings_of(run))
+    warnings = warnings_of(run)
+    assert any("sittings_max = 1" in warning for warning in warnings)
+    assert any(
+        f"some conditions share only {shared_by_hand(run)} pictures" in warning for warning in warnings
+    )
+
+
+def shared_by_hand(run: DryRun) -> int:
+    anchors = {(t.item, t.condition) for p in run.plans for t in p.trials if t.extra.get("anchor")}
+    items = [{item for item, name in _rated_pairs(run) - anchors if name == at} for at in CONDITIONS]
+    return len(items[0] & items[1])
+
+
+def test_it_tells_the_power_of_the_planned_comparison_on_page_and_in_the_preregistration(
+    tmp_path: Path, store_folder: Path
+) -> None:
+    """8 pictures that two models share: one pair of conditions, five raters each, ten lists."""
+    tables = RATING.replace("raters_per_explanation = 2", "raters_per_explanation = 5")
+    path = write(tmp_path / "r", "ratings", "rating", tables, sources=TWO_MODELS, sittings=2)
+    run = dry_run(load_study(path), path.parent, open_store(str(store_folder)), silent)
+    power = run.power
+    assert power is not None
+    assert "8 items that they share, 5 raters each, 5 people, Holm over 1 pair," in power.title
+    shares = [value for _, value in power.rows[:-1]]
+    assert shares == sorted(shares) and power.rows[-1][0].startswith("smallest difference found with power")
+    document = preregistration(run)
+    assert "## Power" in document and power.title in document
+    assert (
+        "## What is rated\n\n- 16 explanations, each asked about by 5 people; 10 lists in 5 rounds"
+        in document
+    )
+    assert f"- 0.5 points: {power.rows[2][1]:.3f}" in document
 
 
 def _rated_pairs(run: DryRun) -> set[tuple[str | None, str]]:

@@ -89,7 +89,7 @@ def test_it_refuses_what_the_model_does_not_have(target: Target, says: str) -> N
     ],
 )
 def test_it_says_the_number_in_words(target: Target, words: str) -> None:
-    assert target.words == words
+    assert target.words() == words
 
 
 # The study file

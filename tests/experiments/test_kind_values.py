@@ -21,13 +21,24 @@ TRIAL = base.TrialView(
     position=3, block=0, phase="test", kind="predict", check="", condition="saliency", choices=CHOICES,
     expected="", truth="wolf", predicted="husky",
 )  # fmt: skip
+JUDGED = {"solution": "k1", "answer": "Wolf", "value": "wolf", "use": "task", "truth": "wolf"}
 TRIALS: dict[str, base.TrialView] = {
     "learn": replace(TRIAL, kind="learn", phase="train", label="husky"),
     "learn, hidden": replace(TRIAL, kind="learn", phase="train"),
     "predict": TRIAL,
     "review": replace(TRIAL, kind="review", extra={"answer": "four legs"}),
+    "review, right": replace(TRIAL, kind="review", extra=JUDGED),
+    "review, blank": replace(TRIAL, kind="review", extra={**JUDGED, "use": "alone", "truth": ""}, truth=""),
+    "review, known": replace(TRIAL, kind="review", extra={**JUDGED, "use": "known"}),
+    "review, known wrong": replace(TRIAL, kind="review", extra={**JUDGED, "use": "known", "value": "fox"}),
     "solve": replace(TRIAL, kind="solve", extra={"grid": 3}),
     "solve, or not": replace(TRIAL, kind="solve", choices=(*CHOICES, CANNOT_SAY), extra={"grid": 3}),
+    "solve, known": replace(
+        TRIAL, kind="solve", extra={"grid": 3, "use": "known", "truth": "wolf", "planted": [0, 1, 2]}
+    ),
+    "solve, known, unplanted": replace(
+        TRIAL, kind="solve", extra={"grid": 3, "use": "known", "truth": "wolf", "planted": []}
+    ),
     "solve, no region": replace(TRIAL, kind="solve", extra={"grid": 3, "region": False}),
     "rate": replace(TRIAL, kind="rate", extra={"questions": ["q2", "q1"], "pairs": {"q1": ["", "noisy"]}}),
     "decide": replace(TRIAL, kind="decide", extra={"step": "first"}),
@@ -168,6 +179,11 @@ def test_it_lists_every_answer_if_they_are_few(name: str, accepted: list[dict[st
     assert list(kind_of(TRIALS[name]).accepted(TRIALS[name])) == accepted
 
 
+REVIEW = {"solution": "k1", "answer": "wolf", "use": "task", "answer_right": True}
+OLD_REVIEW = {"solution": "", "answer": "four legs", "use": "task", "answer_right": None}
+"""Of a study that was opened before solutions had a use."""
+
+
 @pytest.mark.parametrize(
     ("name", "value", "answers", "choice", "cells"),
     [
@@ -175,10 +191,31 @@ def test_it_lists_every_answer_if_they_are_few(name: str, accepted: list[dict[st
         ("learn, hidden", {"choice": "fox"}, ("fox",), "fox", {}),
         ("predict", {"choice": "fox"}, ("fox",), "fox", {}),
         ("instructed", {"choice": "fox"}, ("fox",), None, {}),
-        ("review", {"accept": True}, ("accept",), None, {"accepted": True}),
-        ("review", {"accept": False}, ("reject",), None, {"accepted": False}),
-        ("solve", {"choice": "fox", "region": [1, 2]}, ("fox",), "fox", {"region_cells": 2}),
-        ("solve", {"choice": "fox"}, ("fox",), "fox", {"region_cells": None}),
+        ("review", {"accept": True}, ("accept",), None, {**OLD_REVIEW, "accepted": True}),
+        ("review, right", {"accept": True}, ("accept",), None, {**REVIEW, "accepted": True}),
+        ("review, right", {"accept": False}, ("reject",), None, {**REVIEW, "accepted": False}),
+        (
+            "review, blank",
+            {"accept": False},
+            ("reject",),
+            None,
+            {**REVIEW, "use": "alone", "answer_right": None, "accepted": False},
+        ),
+        (
+            "review, known wrong",
+            {"accept": False},
+            ("reject",),
+            None,
+            {**REVIEW, "use": "known", "answer": "fox", "answer_right": False, "accepted": False},
+        ),
+        (
+            "solve",
+            {"choice": "fox", "region": [1, 2]},
+            ("fox",),
+            "fox",
+            {"region_cells": 2, "region": [1, 2], "use": "task"},
+        ),
+        ("solve", {"choice": "fox"}, ("fox",), "fox", {"region_cells": None, "region": None, "use": "task"}),
         ("decide", {"choice": "fox"}, ("fox",), "fox", {"step": "first", "advice": ""}),
         ("decide, again", {"choice": "fox"}, ("fox",), "fox", {"step": "second", "advice": "husky"}),
         ("rate", {"q2": 5, "q1": 1}, ("1", "5"), None, {"questions_asked": ["q2", "q1"], "anchor": False}),
@@ -197,6 +234,7 @@ def test_it_says_what_an_answer_gives(
 NOTED = {
     "questions": [{"id": "q2", "ms": 900, "changes": 0}, {"id": "q1", "ms": 2100, "changes": 3}],
     "revealed_ms": 1700,
+    **{"strokes": 4, "undos": 1, "first_stroke_ms": 800, "marked_with": "pen"},
 }
 
 
@@ -206,6 +244,13 @@ def test_a_rating_keeps_when_each_question_was_answered_and_how_often_it_changed
     assert get_kind("rate").noted({"input": "mouse"}) == get_kind("predict").noted(NOTED) == {}
 
 
+def test_a_solution_keeps_how_it_was_marked() -> None:
+    told = {"strokes": 4, "undos": 1, "first_stroke_ms": 800, "marked_with": "pen"}
+    assert get_kind("solve").noted(NOTED) == told
+    # "Cannot say" has no first stroke and nothing that marked.
+    assert get_kind("solve").noted({"strokes": 0, "undos": 0}) == {"strokes": 0, "undos": 0}
+
+
 def test_it_declares_its_columns_and_its_handing_out() -> None:
     told = {
         name: [(column.name, column.dtype, column.unit) for column in get_kind(name).columns]
@@ -213,8 +258,22 @@ def test_it_declares_its_columns_and_its_handing_out() -> None:
         if get_kind(name).columns
     }
     assert told == {
-        "review": [("accepted", "flag", "")],
-        "solve": [("region_cells", "integer", "cells")],
+        "review": [
+            ("solution", "text", ""),
+            ("answer", "text", ""),
+            ("use", "text", ""),
+            ("answer_right", "flag", ""),
+            ("accepted", "flag", ""),
+        ],
+        "solve": [
+            ("region_cells", "integer", "cells"),
+            ("region", "json", ""),
+            ("strokes", "integer", ""),
+            ("undos", "integer", ""),
+            ("first_stroke_ms", "integer", "ms"),
+            ("marked_with", "text", ""),
+            ("use", "text", ""),
+        ],
         "rate": [
             ("questions_asked", "json", ""),
             ("question_ms", "json", "ms"),
@@ -366,7 +425,16 @@ class Watcher:
         ("decide", ["decide"], base.Reply({"choice": "fox"}, 11, 12)),
         ("decide, again", ["decide", "second"], base.Reply({"choice": "fox"}, 11, 12)),
         ("review", ["accept"], base.Reply({"accept": False}, 700, 700)),
-        ("solve", ["choice", "cell"], base.Reply({"choice": "fox", "region": [8]}, 700, 700)),
+        (
+            "solve",
+            ["choice", "cell"],
+            base.Reply(
+                {"choice": "fox", "region": [8]},
+                700,
+                700,
+                {"strokes": 1, "undos": 0, "first_stroke_ms": 700, "marked_with": "mouse"},
+            ),
+        ),
         (
             "rate",
             ["q2", "q1"],
@@ -430,7 +498,7 @@ def test_an_observer_of_advice_takes_the_majority_of_three_opinions(
         def pick(self, trial: Mapping[str, Any], name: str, options: Sequence[Hashable]) -> Any:
             return f"of {', '.join(map(str, options))}"
 
-    content = {"step": "second", "earlier": earlier, "advice": advice, "choices": []}
+    content: dict[str, Any] = {"step": "second", "earlier": earlier, "advice": advice, "choices": []}
     content["choices"] = [{"value": value, "text": value.title()} for value in CHOICES]
     assert get_kind("decide").answer(Undecided(), {"content": content}).value == {"choice": decided}
 

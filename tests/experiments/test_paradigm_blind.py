@@ -20,6 +20,7 @@ from experiments.paradigms.blind import (
     blind_scores,
     imbalance,
     likeness,
+    opposite,
 )
 from tests.experiments.pools import make_pool
 
@@ -202,6 +203,17 @@ def nearest(pooled: float, *per_plan: float, tests: int = 21) -> list[BlindScore
 )
 def test_likeness_is_told_if_it_is_more_than_luck(scores: list[BlindScore], is_told: bool) -> None:
     assert (likeness(scores, 2) is not None) == is_told
+
+
+def test_the_opposite_of_the_true_class_is_told_of_two_answers_alone() -> None:
+    """A study of nothing but wrong predictions, as the paper's pre-experiment is one."""
+    wrong = tuple(item for item in make_pool(200).items if not item.correct)
+    pool = make_pool(items=wrong, balance="prediction")
+    sentence = opposite(blind_scores(planned(pool), pool))
+    assert sentence is not None and "right in 1.00 of the test trials, more than 0.65" in sentence
+    assert opposite(blind_scores(planned(make_pool(200)), make_pool(200))) is None
+    six = [BlindScore("true class", (0.0,), 0.0)] + [BlindScore(f"always {n}", (0.2,), 0.2) for n in range(6)]
+    assert opposite(six) is None, "of six answers one of five others is right"
 
 
 def test_the_advice_fits_the_shortage() -> None:

@@ -46,6 +46,12 @@ def test_a_study_may_word_its_own_questions(tmp_path: Path) -> None:
         ),
         ('asked = ["q1", "q1"]', "", "'q1': is asked twice"),
         ('asked = ["doubt"]', OWN + OWN, "'doubt': has two tables"),
+        ('asked = ["q5", "q6"]', "", "q5, q6: compares with changed copies alone"),
+        (
+            'asked = ["doubt"]',
+            OWN.replace("reverse = true", 'pair = "light"'),
+            'Add a question without a pair, such as "q1"',
+        ),
     ],
 )
 def test_it_names_the_mistakes_in_questions(tmp_path: Path, asked: str, wording: str, message: str) -> None:

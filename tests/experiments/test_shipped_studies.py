@@ -7,9 +7,10 @@ import pytest
 
 from experiments.paradigms.rating import RatingDesign
 from experiments.paradigms.reverse_turing import ReverseTuringDesign
+from experiments.sentences import FOLDER
 from experiments.study_file import STUDIES_DIR, find_study, load_study
 from experiments.texts import html_of
-from experiments.words import FOLDER, placeholders, words_for
+from experiments.words import placeholders, words_for
 from stimuli.explainers import kind_of
 
 pytestmark = pytest.mark.pure

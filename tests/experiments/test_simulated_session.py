@@ -65,6 +65,9 @@ class Calm:
         self.views.append(view)
         return Reply({"choice": view.choices[0].value}, self.took_ms, self.took_ms)
 
+    def read_plate(self, plate: str, picture: bytes, choices: Sequence[Choice]) -> Choice:
+        return choices[0]
+
     def rate(self, view: RateView) -> int:
         self.rated.append(view)
         return len(self.rated) % view.points + 1

@@ -11,8 +11,10 @@ import pytest
 
 from analysis.exports.delimited import read
 from analysis.exports.release import Request, export_study
+from analysis.reports.reverse_turing import report
 from analysis.reports.turing_masking import masking_contrasts
-from analysis.reports.turing_scores import person_rows
+from analysis.reports.turing_mixed import square_levels
+from analysis.reports.turing_scores import person_rows, scored_tests
 from analysis.tables import read_frames, study_facts
 from experiments.drafts import store_practice
 from experiments.models import Slot, Study
@@ -196,6 +198,10 @@ def test_an_export_of_texts_is_read_back_and_scored_the_same(tmp_path: Path) -> 
     made.refresh_from_db()
     frames = read_frames(made)
     export_study(made, tmp_path / "out", Request())
+    told = json.loads((tmp_path / "out" / "manifest.json").read_text())["answers"]
+    assert {row["value"]: row["means"] for row in told} == {
+        definition_of(made).value_of(name): name for name in ("singular", "plural")
+    }
     trials = read(tmp_path / "out" / "trials.csv", "trials", frames.extra)
     people = read(tmp_path / "out" / "participants.csv", "participants")
     assert set(people["arm"].str.split("/").str[0]) == {"known", "masked"}
@@ -209,3 +215,27 @@ def test_an_export_of_texts_is_read_back_and_scored_the_same(tmp_path: Path) -> 
     made_contrasts = masking_contrasts(rows, study_facts(made))
     assert [c.n for c in made_contrasts] == [(2, 2), (1, 1), (1, 1)]
     assert "singular" not in json.dumps([c for c, _ in definition_of(made).choices])
+
+
+def test_the_report_knows_the_cells_of_a_square_that_people_took(tmp_path: Path) -> None:
+    """Two conditions: two orders, two groups; subsets as the texts have them that were shown."""
+    made = study(tmp_path / "s", 'assignment = "square"\n', 4, TEXTS)
+    for name in ("ada", "ben", "cleo", "dora"):
+        person = Person(name, slug="letters")
+        pages(person)
+        assert person.finish().status_code == 200
+    made.refresh_from_db()
+    frames, facts = read_frames(made), study_facts(made)
+    tests = scored_tests(frames)
+    levels = square_levels(frames, tests, facts)
+    assert list(levels) == ["period", "before", "sequence", "subset"]
+    by_subset = tests.groupby(levels["subset"])["item"].agg(set)
+    assert len(by_subset) == 2 and not set.intersection(*by_subset)
+    orders = tests.groupby(levels["sequence"])["condition"].agg(lambda met: tuple(dict.fromkeys(met)))
+    assert dict(orders) == {"0": ("plain", "marked"), "1": ("marked", "plain")}
+    assert [answer.means for answer in facts.answers] == [
+        name for value, _ in definition_of(made).choices for name in ("singular", "plural")
+        if definition_of(made).value_of(name) == value
+    ]  # fmt: skip
+    content = report(frames, facts).json()
+    assert [row["strategies"]["chance"] for row in content["conditions"]["rows"]] == [0.5, 0.5]

@@ -1,4 +1,4 @@
-"""Pictures of dots with a digit in them, for pages that show tasks: drawn here, and never measured as plates are."""
+"""Pictures of dots with a digit in them, for pages that show tasks; no eyes are measured by them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def plate(digit: str, seed: int = 0, outlined: tuple[int, ...] = (), grid: int =
             continue
         radius = rng.uniform(5, 13)
         colours = FIGURE if inside[int(y), int(x)] else GROUND
-        pen.ellipse((x - radius, y - radius, x + radius, y + radius), colours[int(rng.integers(len(colours)))])
+        box = (x - radius, y - radius, x + radius, y + radius)
+        pen.ellipse(box, colours[int(rng.integers(len(colours)))])
     _outline(pen, set(outlined), grid)
     written = io.BytesIO()
     drawn.save(written, "PNG")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -18,8 +19,9 @@ from experiments.definition import StudyDefinition
 from experiments.paradigms import design_of
 from experiments.paradigms.rating import QUESTIONS
 from experiments.paradigms.weaving import keys_to_choose
+from experiments.sentences import table_of
 from experiments.window import answers_of, answers_px_of, board_of
-from experiments.words import page_words, sight_words, table_of
+from experiments.words import page_words, sight_words
 from tests.journeys.plates import plate
 from tests.services import ROOT
 
@@ -182,10 +184,13 @@ def state(
 
 
 class Stage:
-    """Serves one state to one browser page, as to a person of its own, and keeps what the page sends."""
+    """Serves one state to one browser page, as to a person of its own, and keeps what the page sends.
+    `one_by_one`: a trial of the block is handed out when the one before is answered."""
 
-    def __init__(self, page: Page, shown: Mapping[str, Any], built: Path = DIST) -> None:
-        self.page, self.shown, self.built = page, dict(shown), built
+    def __init__(
+        self, page: Page, shown: Mapping[str, Any], built: Path = DIST, *, one_by_one: bool = False
+    ) -> None:
+        self.page, self.shown, self.built, self.one_by_one = page, dict(shown), built, one_by_one
         self.sitting = f"staged-{next(NUMBERS)}"
         self._stored: list[dict[str, Any]] = []
         page.route("**/*", self._answer)
@@ -215,6 +220,17 @@ class Stage:
         board.evaluate("board => board.dataset.done = '1'")
         self.page.keyboard.press(key)
         self.page.wait_for_selector(".board[data-done]", state="detached")
+
+    def state(self) -> dict[str, Any]:
+        """What the page is told now."""
+        trials, done = self.shown["block"]["trials"] if self.shown["block"] else [], len(self._stored)
+        if not self.one_by_one:
+            return self.shown
+        if done == len(trials):
+            return {**self.shown, "step": "comment", "block": None}
+        rest = Counter((trial["kind"], trial["phase"]) for trial in trials[done + 1 :])
+        later = [{"kind": kind, "phase": phase, "count": count} for (kind, phase), count in rest.items()]
+        return {**self.shown, "block": {**self.shown["block"], "trials": [trials[done]], "later": later}}
 
     def guess(self, key: str) -> None:
         """Answers the trial that is shown, and stays at what is revealed."""
@@ -250,9 +266,9 @@ class Stage:
     def _api(self, route: Route, path: str, body: Any) -> None:
         reply: Any = {}
         if path == "/api/sessions/":
-            reply = {"token": "t", "session": self.shown, "query": None, "sitting": self.sitting}
+            reply = {"token": "t", "session": self.state(), "query": None, "sitting": self.sitting}
         elif path == "/api/session/":
-            reply = self.shown
+            reply = self.state()
         elif path == "/api/session/responses/":
             # As on the server, an answer that is sent twice is stored once.
             known = {response["trial"] for response in self._stored}

@@ -250,3 +250,55 @@ def test_its_digest_is_that_of_the_content(tmp_path: Path) -> None:
 def test_it_is_in_the_table_of_datasets(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(many())
     assert open_dataset(Component("lines", {"path": "t.csv"}), tmp_path).labels == ("no", "yes")
+
+
+def test_it_reads_the_files_of_sst_and_hateval_beside_each_other(tmp_path: Path) -> None:
+    """SentEval's SST has two files without header or ending; HatEval has a table for each side."""
+    (tmp_path / "sentiment-test").write_text("it drags on\t0\nwarm and wise\t1\n")
+    sst = {"header": False, "text_column": "1", "label_column": "2", "people_path": "sentiment-test"}
+    dataset = lines(tmp_path, "a warm film\t1\nit drags\t0\nfine\t1\nno\t0\n", "sentiment-train", **sst)
+    assert [(i.key, dataset.text(i.key), i.truth) for i in dataset.items("people")] == [
+        ("people-000001", "it drags on", "0"),
+        ("people-000002", "warm and wise", "1"),
+    ]
+    assert len(dataset.items("model")) == 4 and dataset.told == ()
+    (tmp_path / "test.csv").write_text("id,text,HS,TR,AG\n7,mild,0,0,0\n8,wild,1,1,1\n")
+    train = 'id,text,HS,TR,AG\n1,"calm, kind",0,0,0\n2,rude,1,0,1\n'
+    dataset = lines(tmp_path, train, "train.csv", label_column="HS", people_path="test.csv")
+    assert [dataset.text(i.key) for i in dataset.items("people")] == ["mild", "wild"]
+    assert [dataset.text(i.key) for i in dataset.items("model")] == ["calm, kind", "rude"]
+
+
+def test_two_files_are_two_sides_and_their_digest_holds_both(tmp_path: Path) -> None:
+    def digest(people: str) -> str:
+        (tmp_path / "people.csv").write_text(people)
+        return lines(tmp_path, "text,label\na,x\nb,y\n", people_path="people.csv").content_digest()
+
+    assert digest("text,label\nc,x\nd,y\n") != digest("text,label\nc,x\ne,y\n")
+
+
+@pytest.mark.parametrize(
+    ("people", "said"),
+    [
+        (
+            "text,label\nA ,x\nd,y\n",
+            r"on both sides of its split \(lines 2 and 2 of people.csv\); remove one",
+        ),
+        (
+            "text,label,split\nc,x,te\nd,y,te\n",
+            '"people.csv" has a split of its own, but people_path says whose',
+        ),
+        ("text,label\nc,x\n", 'no text of class "y" for people'),
+        ("text,class\nc,x\nd,y\n", '"people.csv", line 1 names the columns text, class'),
+        ("", '"people.csv" holds no texts'),
+    ],
+)
+def test_it_says_what_is_wrong_with_a_second_file(tmp_path: Path, people: str, said: str) -> None:
+    (tmp_path / "people.csv").write_text(people)
+    with pytest.raises(BadSpec, match=said):
+        lines(tmp_path, "text,label\na,x\nb,y\ne,y\n", people_path="people.csv")
+
+
+def test_a_file_of_another_name_is_told_how_to_be_read(tmp_path: Path) -> None:
+    with pytest.raises(BadSpec, match='header = false, text_column = "1", label_column = "2"'):
+        lines(tmp_path, "a warm film\t1\nit drags\t0\n", "sentiment-train")

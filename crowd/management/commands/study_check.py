@@ -9,10 +9,13 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from crowd.dashboard.checked import page_of
-from crowd.recruiting.checking import DryRun, dry_run, preregistration, rows_of_blind, warnings_of
+from crowd.recruiting.cells import CELLS
+from crowd.recruiting.checking import DryRun, dry_run, rows_of_blind, warnings_of
 from crowd.recruiting.listing import list_items
 from crowd.recruiting.measured import print_quality
+from crowd.recruiting.preregistering import document
 from crowd.recruiting.rated import rated_lines, rated_tables
+from crowd.recruiting.screened import COLUMNS, screened_in, screened_rows, screened_title
 from crowd.recruiting.told import print_models
 from experiments.dropping import print_dropped
 from experiments.errors import sentence
@@ -80,7 +83,7 @@ class Command(StudyCommand):
                 drawn=not preregistration,
             )
             if preregistration:
-                self.stdout.write(_document(run))
+                self.stdout.write(document(run))
             else:
                 _print(run, terminal, pairs)
                 if run.quality:
@@ -106,20 +109,18 @@ def _faults(run: DryRun) -> list[str]:
     return [*faults, *([run.imbalance] if run.imbalance else []), *run.unfit]
 
 
-def _document(run: DryRun) -> str:
-    return preregistration(run)
-
-
 def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
     definition = run.definition
     if run.explained:
-        terminal.line(f"Explained is {run.explained}, unless a method's own `output` names another number.")
+        terminal.line(f"Explained is {run.explained}.")
     if run.showing is not None:
         terminal.line(run.showing.words)
     print_dropped(run.dropped, terminal)
     terminal.table("Trials of one session", ("phase", "trials"), run.trials_rows())
-    exposures = ("condition", "stimuli", "in training", "in test", "least tests of one", "most")
+    exposures = ("condition", "stimuli", "in training", "in test", "tested", "least tests of one", "most")
     terminal.table("Exposures", exposures, run.exposure_rows())
+    if run.cells:
+        terminal.table("Items by what the model says and whether it is right", CELLS, run.cells)
     columns = ("strategy", "pooled", "lowest plan", "highest plan")
     if run.blind:
         terminal.table("Blind strategies: share of test answers right", columns, rows_of_blind(run.blind))
@@ -144,6 +145,9 @@ def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
         f"(about {run.minutes_estimate():.1f} by the plan); rewards at most "
         f"{cost:,.2f} {definition.reward.currency}, without platform fees and people screened out."
     )
+    if screened := screened_in(definition, run.plans):
+        rows = screened_rows(screened, definition.reward.currency)
+        terminal.table(screened_title(definition), COLUMNS, rows)
     if run.quality:
         print_quality(run.quality, terminal)
     if run.signs:

@@ -174,6 +174,11 @@ def has_examples(slot: Slot, position: int, study: Study) -> bool:
     return offered == "on_request" and bool(Trial.objects.get(slot=slot, position=position).reservoir)
 
 
+def is_marked(slot: Slot, position: int) -> bool:
+    """Whether the page of the trial has a picture to be marked."""
+    return get_kind(Trial.objects.get(slot=slot, position=position).kind).is_marked
+
+
 def has_reveal(slot: Slot, position: int, study: Study) -> bool:
     """Whether something is revealed after the answer to the trial, as after a guess."""
     return reveals(study, cards_of(slot, study)[position].view)
@@ -239,6 +244,10 @@ def _of_condition(study: Study, name: str, slot: Slot) -> Iterator[Screen]:
             f"number {position + 1} of a session; phase: {phase}",
         )
         yield Screen(trial_key(*sort), what, when, name)
+        if is_marked(slot, position):
+            yield Screen(f"{trial_key(*sort)}/marked", f"{what}, marked and answered", when, name)
+            aside = f"{what}, with marks that are set aside"
+            yield Screen(f"{trial_key(*sort)}/set_aside", aside, when, name)
         if has_reveal(slot, position, study):
             yield Screen(f"{trial_key(*sort)}/revealed", f"{what}, with what is revealed", when, name)
         if has_examples(slot, position, study):
@@ -249,9 +258,13 @@ def _of_condition(study: Study, name: str, slot: Slot) -> Iterator[Screen]:
 
 
 def _can_be(study: Study, outcome: str) -> bool:
-    """Sent away at a gate only if a gate counts tries; failed checks only if the plan has such checks."""
+    """Sent away at a gate only if a gate counts tries or routes; failed checks only if the plan has such
+    checks. If a gate routes, people for whom no place is left are told what the others are told."""
+    stops = gate_plan(study, None)
     if outcome == "screened":
-        return any(stop.attempts_max is not None for stop in gate_plan(study, None))
+        return any(stop.attempts_max is not None or stop.routes for stop in stops)
+    if outcome == "turned_away":
+        return not any(stop.routes for stop in stops)
     if outcome == "failed_checks":
         return Trial.objects.filter(slot__study=study, check_kind=INSTRUCTED).exists()
     return True

@@ -164,7 +164,7 @@ function plan({ desk, block, asking }: Ahead, trials: AnyTrial[]): HTMLElement {
   );
 }
 
-function askToRetry(desk: Desk, state: State, failed: number, stop: AbortSignal): Promise<void> {
+export function askToRetry(desk: Desk, state: State, failed: number, stop: AbortSignal): Promise<void> {
   const { words } = desk;
   const { contact } = state.study;
   return new Promise((resolve) => {

@@ -141,6 +141,17 @@ export const de: Words = {
         ? "Eine Antwort fehlt oder stimmt noch nicht."
         : `${count} Antworten fehlen oder stimmen noch nicht.`,
   },
+  plates: {
+    start: "Beginnen",
+    count: (index, count) => `Bild ${index} von ${count}`,
+    leave_out: "Diese Prüfung auslassen",
+    leave_title: "Die Prüfung auslassen?",
+    leave_text:
+      "Was Sie darin bisher geantwortet haben, wird entfernt. Die Studie endet dann für Sie früher, und Sie werden bezahlt " +
+      "wie alle, für die sie früher endet.",
+    leave_confirm: "Auslassen",
+    leave_stay: "Mit der Prüfung weitermachen",
+  },
   comment: {
     prompt: "Ihre Anmerkung",
     finish: "Abschließen",
@@ -238,14 +249,13 @@ export const de: Words = {
       `Ihre Antwort: ${answer}, ${count} ${count === 1 ? "Feld" : "Felder"} markiert. Sie können sie senden.`,
     nothing: "Sie können es nicht sagen: Nichts muss markiert werden. Sie können das senden.",
     aside: (count) =>
-      `${count === 1 ? "Ihr markiertes Feld ist" : `Ihre ${count} markierten Felder sind`} beiseitegelegt und ` +
-      `${count === 1 ? "wird" : "werden"} nicht gesendet. Eine andere Antwort oder der Pinsel bringt sie zurück.`,
+      `${count} ${count === 1 ? "Feld ist" : "Felder sind"} beiseitegelegt. Eine Antwort oder der Pinsel holt ` +
+      `${count === 1 ? "es" : "sie"} zurück.`,
     no_answer: (count) =>
       count === 0
-        ? "Noch ist nichts gewählt: Markieren Sie, wo Sie es sehen, und wählen Sie Ihre Antwort, oder dass Sie es nicht " +
-          "sagen können."
+        ? "Bitte markieren Sie, wo Sie es sehen, und wählen Sie eine Antwort."
         : "Bitte wählen Sie die Antwort, die Sie markiert haben.",
-    no_marks: "Bitte markieren Sie im Bild, wo Sie es sehen, oder wählen Sie, dass Sie es nicht sagen können.",
+    no_marks: "Bitte markieren Sie im Bild, wo Sie es sehen.",
     send: "Senden",
   },
   review: {
@@ -345,6 +355,18 @@ export const de: Words = {
     used: "Vielen Dank. Ihre Antworten werden verwendet.",
     removed: "Ihre Antworten wurden entfernt.",
     remove_failed: "Das hat gerade nicht geklappt, und es wurde nichts geändert. Bitte versuchen Sie es noch einmal.",
+    invite_title: "Dürfen wir Sie zu einem anderen Teil einladen?",
+    invite_question:
+      "Vielleicht gibt es jetzt oder später einen anderen Teil dieser Studie. Dürfen wir Ihnen über die Plattform schreiben, " +
+      "wenn dort ein Platz für Sie ist? Ihre Antwort ändert nichts an diesem Teil und seiner Bezahlung.",
+    invite_yes: "Ja, Sie dürfen mich einladen",
+    invite_no: "Nein, danke",
+    invited: "Danke. Sie können zu einem anderen Teil eingeladen werden.",
+    not_invited: "Danke. Sie werden zu keinem anderen Teil eingeladen.",
+    invite_failed: "Das hat gerade nicht geklappt, und nichts wurde gespeichert. Bitte versuchen Sie es noch einmal.",
+    check_title: "Die Prüfung der Farben",
+    check: "Was hat die Farbprüfung gezeigt?",
+    check_failed: "Das hat gerade nicht geklappt. Bitte versuchen Sie es noch einmal.",
     close: "Sie können diese Seite jetzt schließen.",
     give_back:
       "Bitte geben Sie die Aufgabe auf der Plattform mit deren eigenem Knopf zurück, damit jemand anderes sie nehmen " +

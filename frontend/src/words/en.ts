@@ -140,6 +140,17 @@ export const en = {
         ? "One answer is missing or not right yet."
         : `${count} answers are missing or not right yet.`,
   },
+  plates: {
+    start: "Start",
+    count: (index: number, count: number) => `Picture ${index} of ${count}`,
+    leave_out: "Leave this check out",
+    leave_title: "Leave the check out?",
+    leave_text:
+      "What you have answered in it so far is removed. The study then ends early for you, and you are paid like everybody " +
+      "for whom it does.",
+    leave_confirm: "Leave it out",
+    leave_stay: "Go on with the check",
+  },
   comment: {
     prompt: "Your comment",
     finish: "Finish",
@@ -243,13 +254,13 @@ export const en = {
       `Your answer: ${answer}, with ${count} ${count === 1 ? "cell" : "cells"} marked. You can send it.`,
     nothing: "You cannot say: nothing has to be marked. You can send it.",
     aside: (count: number) =>
-      `${count === 1 ? "Your marked cell is" : `Your ${count} marked cells are`} set aside and not sent. Another answer, ` +
-      "or the brush, brings them back.",
+      `${count} marked ${count === 1 ? "cell is" : "cells are"} set aside, not sent. An answer or the brush brings ` +
+      `${count === 1 ? "it" : "them"} back.`,
     no_answer: (count: number): string =>
       count === 0
-        ? "Nothing is chosen yet: mark where you see it and choose your answer, or choose that you cannot say."
+        ? "Please mark where you see it and choose your answer, or that you cannot say."
         : "Please choose the answer that your marks show.",
-    no_marks: "Please mark in the picture where you see it, or choose that you cannot say.",
+    no_marks: "Please mark in the picture where you see it.",
     send: "Send",
   },
   review: {
@@ -348,6 +359,18 @@ export const en = {
     used: "Thank you. Your answers will be used.",
     removed: "Your answers have been removed.",
     remove_failed: "That did not work just now, and nothing was changed. Please try again.",
+    invite_title: "May we invite you to another part?",
+    invite_question:
+      "There may be another part of this study, now or later. May we write to you through the platform if there is a place " +
+      "for you? Your answer changes nothing about this part or its pay.",
+    invite_yes: "Yes, you may invite me",
+    invite_no: "No, thank you",
+    invited: "Thank you. You may be invited to another part.",
+    not_invited: "Thank you. You will not be invited to another part.",
+    invite_failed: "That did not work just now, and nothing was stored. Please try again.",
+    check_title: "The check of colours",
+    check: "What did the colour check show?",
+    check_failed: "That did not work just now. Please try again.",
     close: "You may close this page now.",
     give_back: "Please give the task back on the platform, with its own button, so that somebody else can take it.",
   },

@@ -67,6 +67,7 @@ class LimeText(AnyText):
     """
 
     version: ClassVar[int] = 2
+    output: ClassVar[str] = "probability"
     samples: Annotated[int, Field(ge=10, le=20000)] = 500
     top: Annotated[int, Field(ge=1, le=100)] = 3
     kernel_width: Annotated[float, Field(ge=0.1, le=1000.0)] = 25.0

@@ -6,6 +6,7 @@ import { de } from "../../words/de";
 import { en } from "../../words/en";
 import { CannotShow } from "../kind";
 import { solve, SolvePlugin } from ".";
+import { hand } from "./tools";
 
 const GRID = 8;
 const CANNOT: Choice = { value: "cannot_say", text: "Cannot say", key: "x" };
@@ -62,7 +63,10 @@ function press(key: string, more: KeyboardEventInit = {}, on: Element = plate())
   on.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...more }));
 }
 
-beforeEach(() => document.body.replaceChildren());
+beforeEach(() => {
+  document.body.replaceChildren();
+  hand.size = 1;
+});
 
 test("an answer goes with the cells that show it, ascending, and with how they were marked", async () => {
   const { getData } = await start();
@@ -169,6 +173,15 @@ test('"cannot say" alone is an answer', async () => {
   expect(context).toMatchObject({ strokes: 0, undos: 0 });
   expect(context).not.toHaveProperty("first_stroke_ms");
   expect(context).not.toHaveProperty("marked_with");
+});
+
+test("the size that was chosen serves the next task, which begins with the brush", async () => {
+  await start();
+  tool("Small").click();
+  tool("Eraser").click();
+  document.body.replaceChildren();
+  await start();
+  expect([tool("Small"), tool("Brush")].map((each) => each.getAttribute("aria-pressed"))).toEqual(["true", "true"]);
 });
 
 test("the eraser takes cells away; undo, redo and clear act by button and by key", async () => {

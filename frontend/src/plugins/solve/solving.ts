@@ -99,7 +99,7 @@ export class Solving {
       onFrame: (cell) => this.sayCell(cell),
     });
     this.radios = choices.map(({ value }) =>
-      h("input", { type: "radio", class: "sr-only", name: "solve-answer", value, change: () => this.choose(value) }),
+      h("input", { type: "radio", name: "solve-answer", value, change: () => this.choose(value) }),
     );
     this.signs = choices.map(() => h("kbd", { "aria-hidden": "true" }));
     this.send = button(words.solve.send, (event) => this.submit(event));

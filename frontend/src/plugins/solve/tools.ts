@@ -18,6 +18,9 @@ const ICONS = {
 /** Radii of the dots that stand for the sizes, of a picture of 24. */
 const DOTS = [2.5, 5, 8.5] as const;
 
+/** One person marks on this page: the size that was chosen last, of the three, serves the next task as well. */
+export const hand = { size: 1 };
+
 interface Acts {
   undo: () => void;
   redo: () => void;
@@ -39,8 +42,6 @@ type Act = "undo" | "redo" | "clear";
 export class Tools {
   readonly element: HTMLElement;
   private isMarking = true;
-  /** Which of the sizes. */
-  private size = 1;
   private readonly kinds: Record<"brush" | "eraser", HTMLButtonElement>;
   private readonly sizes: HTMLButtonElement[];
   private readonly acts: Record<Act, HTMLButtonElement>;
@@ -75,7 +76,8 @@ export class Tools {
       h("div", { class: "tool-set", role: "group", "aria-label": name }, ...buttons);
     this.element = h(
       "div",
-      { class: "marking-tools" },
+      // A pointer leaves the focus where it is: Enter goes on sending.
+      { class: "marking-tools", mousedown: (event) => event.preventDefault() },
       set(solve.tools, this.kinds.brush, this.kinds.eraser),
       set(solve.size, ...this.sizes),
       set(solve.steps, this.acts.undo, this.acts.redo, this.acts.clear),
@@ -84,7 +86,7 @@ export class Tools {
   }
 
   get brush(): Brush {
-    return { size: this.diameters[this.size]!, isMarking: this.isMarking };
+    return { size: this.diameters[hand.size]!, isMarking: this.isMarking };
   }
 
   /** Whether the letters of brush and eraser are no answers' keys. */
@@ -96,8 +98,8 @@ export class Tools {
   press(key: string, answers: readonly string[]): boolean {
     if (this.hasKeys(answers) && key === KEYS.brush) this.take("brush");
     else if (this.hasKeys(answers) && key === KEYS.eraser) this.take("eraser");
-    else if (LARGER.includes(key)) this.resize(Math.min(this.size + 1, DOTS.length - 1));
-    else if (SMALLER.includes(key)) this.resize(Math.max(this.size - 1, 0));
+    else if (LARGER.includes(key)) this.resize(Math.min(hand.size + 1, DOTS.length - 1));
+    else if (SMALLER.includes(key)) this.resize(Math.max(hand.size - 1, 0));
     else return false;
     return true;
   }
@@ -121,7 +123,7 @@ export class Tools {
   }
 
   private resize(size: number): void {
-    this.size = size;
+    hand.size = size;
     this.show();
     this.does.taken(this.words.solve.sizes[size]!);
   }
@@ -129,7 +131,7 @@ export class Tools {
   private show(): void {
     this.kinds.brush.setAttribute("aria-pressed", String(this.isMarking));
     this.kinds.eraser.setAttribute("aria-pressed", String(!this.isMarking));
-    this.sizes.forEach((button, index) => button.setAttribute("aria-pressed", String(index === this.size)));
+    this.sizes.forEach((button, index) => button.setAttribute("aria-pressed", String(index === hand.size)));
   }
 }
 
