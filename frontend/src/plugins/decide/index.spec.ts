@@ -23,7 +23,7 @@ async function finished(getData: () => { count: () => number; values: () => unkn
 }
 
 const isActive = (): boolean => !find(".answer").hasAttribute("aria-disabled");
-const lines = (): (string | null)[] => [...document.querySelectorAll(".now .line")].map((line) => line.textContent);
+const lines = (): (string | null)[] => [...document.querySelectorAll(".stated-now .stated-line")].map((line) => line.textContent);
 const places = (): string[] =>
   [...document.querySelectorAll(".pictures.beside > .place")].map((place) => place.querySelector("img")?.title ?? "");
 
@@ -54,7 +54,7 @@ test("both steps keep the room of the longest that could be named, which nobody 
   const rooms = async (given: Record<string, unknown>): Promise<(string | null)[]> => {
     document.body.replaceChildren();
     await startTimeline([trial(given)]);
-    const found = [...document.querySelectorAll<HTMLElement>(".said > .room")];
+    const found = [...document.querySelectorAll<HTMLElement>(".stated > .stated-room")];
     expect(found.every((room) => room.getAttribute("aria-hidden") === "true")).toBe(true);
     return found.map((room) => room.textContent);
   };
@@ -94,8 +94,8 @@ test.each([
 
 test("markup in a label is text", async () => {
   await startTimeline([trial({ ...SECOND, earlier: "<b>x</b>" })]);
-  expect(find(".now .label").textContent).toBe("<b>x</b>");
-  expect(find(".now .label").children).toHaveLength(0);
+  expect(find(".stated-now .label").textContent).toBe("<b>x</b>");
+  expect(find(".stated-now .label").children).toHaveLength(0);
 });
 
 test("the wire's content becomes its parameters; a third step has no page", () => {

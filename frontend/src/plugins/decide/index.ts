@@ -55,14 +55,14 @@ function said(
   const lines = (answers: readonly (string | null)[]): HTMLElement[] => [
     ...named.flatMap(([what], index) => {
       const answer = answers[index] ?? null;
-      return answer === null ? [] : [h("span", { class: "line" }, `${what} `, h("strong", { class: "label" }, answer))];
+      return answer === null ? [] : [h("span", { class: "stated-line" }, `${what} `, h("strong", { class: "label" }, answer))];
     }),
-    h("span", { class: "line" }, question),
+    h("span", { class: "stated-line" }, question),
   ];
   const room = choices.map(({ text }) =>
-    h("span", { class: "room", "aria-hidden": "true" }, ...lines(named.map(() => text))),
+    h("span", { class: "stated-room", "aria-hidden": "true" }, ...lines(named.map(() => text))),
   );
-  return h("span", { class: "said" }, h("span", { class: "now" }, ...lines(named.map(([, answer]) => answer))), ...room);
+  return h("span", { class: "stated" }, h("span", { class: "stated-now" }, ...lines(named.map(([, answer]) => answer))), ...room);
 }
 
 export const decide: Kind<DecideTrial> = {
