@@ -210,14 +210,14 @@ class AnswerTable(Part):
 
 
 class TextFiles(Part):
+    """A paradigm may have further texts, for the people of some arms (`Paradigm.texts`)."""
+
     consent: str
     instructions: str
     debrief: str
     quiz: str | None = None
     instructions_explained: str | None = None
     instructions_baseline: str | None = None
-    instructions_known: str | None = None
-    instructions_masked: str | None = None
 
 
 class Checks(Part):

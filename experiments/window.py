@@ -67,6 +67,9 @@ CHOICE_KEY_PX, CHOICE_EDGES_PX, CHOICE_NONE_KEY_PX, CHOICE_NONE_LETTER_PX = 60, 
 place, and the size of its letters."""
 SHORT = 2
 """Characters of answers that stand close to each other."""
+NAMING, NAMED_LINE_PX, NAMED_PX = "xxx xxxxxxx xxx xxxxxxxxx", 24, 48
+"""What stands before an answer that is named above the buttons, at its longest; the height of such a line and
+of the question below; and how much of both the room of a question holds."""
 PLATE_COLUMNS, TOUCH_PX = 6, 44
 """Answers beside each other on the page of a plate, and the least width of what is touched."""
 SIDE_NAME_PX, SIDE_GAP_PX, STIMULI_GAP_PX = 24, 8, 12
@@ -96,7 +99,7 @@ class Window:
 @dataclass(frozen=True, slots=True)
 class Board:
     """What needs room on a study's trial pages. `across` pictures stand beside each other; `answers` are the
-    texts on the buttons."""
+    texts on the buttons, `says` how many of them are named above the buttons as well."""
 
     picture_px: int
     across: int
@@ -105,6 +108,7 @@ class Board:
     has_texts: bool
     has_pairs: bool = False
     has_pictures: bool = True
+    says: int = 0
 
     @property
     def least_px(self) -> int:
@@ -119,7 +123,8 @@ class Board:
 
     @property
     def answers_px(self) -> int:
-        """Height of all answers where the board is narrowest."""
+        """Height of all answers where the board is narrowest, and of what stands above them besides a
+        question."""
         is_many = len(self.answers) > 9
         gap, key, letter = (
             (GAP_MANY_PX, KEY_MANY_PX, SMALL_MANY_PX) if is_many else (GAP_PX, KEY_PX, SMALL_PX)
@@ -128,7 +133,13 @@ class Board:
         lines = max((lines_of(text, inner, letter) for text in self.answers), default=1)
         row = max(ANSWER_PX, ceil(lines * ANSWER_LINE_PX + ANSWER_EDGES_PX))
         rows = max(1, ceil(len(self.answers) / self.columns))
-        return rows * row + (rows - 1) * ANSWER_GAP_PX
+        return rows * row + (rows - 1) * ANSWER_GAP_PX + self._named_px()
+
+    def _named_px(self) -> int:
+        """What named answers and the question take beyond the room of a question."""
+        lines = [lines_of(f"{NAMING} {text}", BOARD_STACKED_PX, SMALL_PX) for text in self.answers]
+        rows = self.says * max(lines, default=0) + 1
+        return max(0, rows * NAMED_LINE_PX - NAMED_PX)
 
     def needed(self) -> Window:
         """The smallest window with the examples beside the stimulus."""
@@ -328,6 +339,7 @@ def board_of(definition: StudyDefinition) -> Board:
         has_texts="text" in paradigm.modalities,
         has_pairs=any(kind.has_pairs for kind in boards),
         has_pictures="image" in paradigm.modalities and not is_marked,
+        says=max((kind.says for kind in boards), default=0),
     )
 
 

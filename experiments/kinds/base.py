@@ -156,6 +156,10 @@ class Scene(Protocol):
         """A sentence of the study's language and paradigm."""
         ...
 
+    def answered(self, position: int) -> Value | None:
+        """What this person answered at an earlier position; None: nothing yet."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -232,11 +236,17 @@ class TrialKind(Protocol):
     """What marks its pictures are maps, so that a legend says what their colours mean."""
     is_marked: ClassVar[bool]
     """Its page has a picture to be marked, beside answers that are chosen and then sent."""
+    says: ClassVar[int]
+    """How many answers its page names above the buttons, a line for each; 0: it only asks."""
     columns: ClassVar[tuple[Column, ...]]
 
     def seen_by(self, trial: TrialView, person: str, streams: Streams) -> TrialView:
         """The trial as this person meets it, if that differs between people; the set of what is asked does
         not. `person` names the person within the study, `streams` are the study's."""
+        ...
+
+    def step(self, trial: TrialView) -> str:
+        """Which step of its item the trial is, for a kind whose items take several; else empty."""
         ...
 
     def content(self, trial: TrialView, scene: Scene) -> Content:
@@ -295,10 +305,14 @@ class Kind:
     is_form: ClassVar[bool] = False
     has_maps: ClassVar[bool] = True
     is_marked: ClassVar[bool] = False
+    says: ClassVar[int] = 0
     columns: ClassVar[tuple[Column, ...]] = ()
 
     def seen_by(self, trial: TrialView, person: str, streams: Streams) -> TrialView:
         return trial
+
+    def step(self, trial: TrialView) -> str:
+        return ""
 
     def accepted(self, trial: TrialView) -> tuple[Value, ...]:
         return ()

@@ -22,7 +22,7 @@ from stimuli.types import Use
 
 Timing = Literal["before", "after"]
 Aim = Literal["light", "strong"]
-PlannedTest = Literal["anova", "ranks", "pairs"]
+PlannedTest = Literal["anova", "ranks", "pairs", "contrasts"]
 Status = Literal["passed", "screened", "incomplete", "withdrawn", "declined"]
 LANE = "participant"
 """The lane of a study with a single lane."""
@@ -331,6 +331,8 @@ class Paradigm(Protocol):
     """How many checks of each sort a study has if its file has no `[checks]`."""
     render: ClassVar[Mapping[str, str]]
     """The recipe of a study whose file has no `[render]`."""
+    texts: ClassVar[tuple[str, ...]]
+    """Keys of `[texts]` besides the common ones, for the people of some arms (`arm_texts`)."""
 
     merges_coinciding: ClassVar[bool]
     """Whether pages of one item that are the same under several conditions are met once and stand for all."""

@@ -84,6 +84,7 @@ class ReverseTuring(BaseParadigm):
         "Conclusions hold on this study's texts unless the mixed model supports them."
     )
     render: ClassVar[Mapping[str, str]] = {"preset": "reverse-turing"}
+    texts: ClassVar[tuple[str, ...]] = tuple(TOLD.values())
 
     def material(
         self, definition: StudyDefinition, surveys: Mapping[base.Source, base.Survey]
@@ -167,23 +168,13 @@ def _sign_problems(definition: StudyDefinition, design: ReverseTuringDesign) -> 
 
 
 def _side_problems(definition: StudyDefinition, design: ReverseTuringDesign) -> Iterator[Problem]:
-    """Whether the texts of the two halves fit the design."""
-    is_crossed = design.masking == "crossed"
-    if is_crossed and design.task != "masked":
+    if design.masking == "crossed" and design.task != "masked":
         yield Problem(
             "design.masking",
             '"crossed"',
             "tells the task to one half alone, so that the pages of all must hide it",
             'Set task = "masked".',
         )
-    for name in TOLD.values():
-        if is_crossed != bool(definition.texts.get(name)):
-            yield Problem(
-                f"texts.{name}",
-                "",
-                'belongs to a study with masking = "crossed", and only to it',
-                "Write the text." if is_crossed else "Remove it.",
-            )
 
 
 def _masking_problems(definition: StudyDefinition, design: ReverseTuringDesign) -> Iterator[Problem]:

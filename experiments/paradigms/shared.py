@@ -44,6 +44,7 @@ class BaseParadigm:
     checks: ClassVar[Mapping[str, int]] = {"instructed": 2, "repeat": 0}
     merges_coinciding: ClassVar[bool] = False
     render: ClassVar[Mapping[str, str]] = {}
+    texts: ClassVar[tuple[str, ...]] = ()
     planned_test: ClassVar[PlannedTest] = "anova"
     planned_analysis: ClassVar[str] = ""
 

@@ -234,6 +234,30 @@ export interface components {
             text: string;
             key: string;
         };
+        DecideContent: {
+            step: string;
+            image: components["schemas"]["Media"] | null;
+            explanation: components["schemas"]["Media"] | null;
+            earlier: string | null;
+            advice: string | null;
+            choices: components["schemas"]["Choice"][];
+        };
+        DecideTrial: {
+            id: string;
+            position: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "decide";
+            phase: components["schemas"]["PhaseEnum"];
+            content: components["schemas"]["DecideContent"];
+        };
+        /**
+         * @description * `decide` - decide
+         * @enum {string}
+         */
+        DecideTrialKindEnum: "decide";
         /**
          * @description * `beside` - beside
          *     * `overlay` - overlay
@@ -743,7 +767,7 @@ export interface components {
             label: string;
             correct: boolean;
         };
-        Trial: components["schemas"]["LearnTrial"] | components["schemas"]["PredictTrial"] | components["schemas"]["ReviewTrial"] | components["schemas"]["SolveTrial"] | components["schemas"]["RateTrial"] | components["schemas"]["InstructedTrial"];
+        Trial: components["schemas"]["LearnTrial"] | components["schemas"]["PredictTrial"] | components["schemas"]["ReviewTrial"] | components["schemas"]["SolveTrial"] | components["schemas"]["RateTrial"] | components["schemas"]["DecideTrial"] | components["schemas"]["InstructedTrial"];
         WithdrawRequest: {
             reason: string;
             erase: boolean;

@@ -30,6 +30,7 @@ from experiments.simulation.population import parse_mix, usual_mix
 from experiments.stages import freeze
 from stimuli.models import Stimulus
 from tests.experiments.protocols import (
+    ASSISTED,
     LABELS,
     RATING,
     REVIEW,
@@ -60,6 +61,8 @@ explainer = { name = "random_text" }
 """
 )
 RATED = RATING.replace('asked = ["q1", "q2"]', 'asked = ["q1", "q5", "q6"]\nanchors = 1')
+ADVISED = ASSISTED.replace('"alone"', '"tells_none"').replace('"plain"', '"tells_advice"')
+ADVISED = ADVISED.replace('"marked"', '"tells_map"').replace('"unrelated"', '"tells_another"')
 SOLVED, REVIEWED = (tables.replace('"people"', '"from_people"') for tables in (SOLVE, REVIEW))
 LABELLED = LABELS.replace('name = "labels"', 'name = "from_people"').replace('"predicted"', '"from_model"')
 
@@ -89,8 +92,13 @@ def labelling(folder: Path) -> Study:
     return staged(folder / "l", "labels", LABELLED)
 
 
+def advising(folder: Path) -> Study:
+    return opened(folder / "a", "advised", "assisted_decision", ADVISED)
+
+
 STUDIES: dict[str, Callable[[Path], Study]] = {
-    made.__name__: made for made in (meta_predictor, reverse_turing, rating, solving, reviewing, labelling)
+    made.__name__: made
+    for made in (meta_predictor, reverse_turing, rating, solving, reviewing, labelling, advising)
 }
 
 
@@ -211,7 +219,8 @@ def test_nothing_that_is_sent_tells_condition_method_or_item(study: Study) -> No
                 trial["content"]["text"] = "".join(token["text"] for token in tokens)
             taken = person.session().slot
             assert taken is not None
-            if taken.matched is not None and trial["content"].get("explanation") is None:
+            shown = [trial["content"].get(part) for part in ("explanation", "advice")]
+            if taken.matched is not None and not any(shown):
                 looks.setdefault((taken.matched, trial["position"]), set()).add(json.dumps(shape(trial)))
     assert all(len(alike) == 1 for alike in looks.values())
 

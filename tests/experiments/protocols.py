@@ -137,6 +137,30 @@ name = "predicted"
 role = "method"
 slots = 3
 """
+ASSISTED = """
+[design]
+advice_accuracy = 0.5
+test_items = 4
+train_items = 2
+min_view_ms = 0
+picture_px = 64
+[checks]
+instructed = 1
+[[conditions]]
+name = "alone"
+role = "baseline"
+[[conditions]]
+name = "plain"
+role = "advice"
+[[conditions]]
+name = "marked"
+role = "method"
+explainer = { name = "saliency" }
+[[conditions]]
+name = "unrelated"
+role = "control"
+explainer = { name = "bottom_up_saliency" }
+"""
 
 
 def write(

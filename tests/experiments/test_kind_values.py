@@ -41,6 +41,8 @@ TRIALS: dict[str, base.TrialView] = {
     ),
     "solve, no region": replace(TRIAL, kind="solve", extra={"grid": 3, "region": False}),
     "rate": replace(TRIAL, kind="rate", extra={"questions": ["q2", "q1"], "pairs": {"q1": ["", "noisy"]}}),
+    "decide": replace(TRIAL, kind="decide", extra={"step": "first"}),
+    "decide, again": replace(TRIAL, kind="decide", extra={"step": "second"}, label="husky"),
     "instructed": replace(TRIAL, kind="instructed", check="instructed", expected="wolf"),
 }
 GOOD: list[tuple[str, dict[str, Any]]] = [
@@ -59,6 +61,8 @@ GOOD: list[tuple[str, dict[str, Any]]] = [
     ("solve, no region", {"choice": "fox", "region": None}),
     ("solve, no region", {"choice": "fox", "region": [2]}),
     ("rate", {"q1": 1, "q2": 5}),
+    ("decide", {"choice": "fox"}),
+    ("decide, again", {"choice": "husky"}),
     ("instructed", {"choice": "wolf"}),
     ("instructed", {"choice": "fox"}),
 ]
@@ -75,6 +79,9 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("predict", {"choice": "fox", "more": 1}, "'choice', 'more'"),
     ("predict", {"value": "fox"}, "'value'"),
     ("instructed", {"choice": "cat"}, "one of husky, wolf, fox"),
+    ("decide", {"choice": "cat"}, "one of husky, wolf, fox"),
+    ("decide, again", {"choice": "fox", "more": 1}, "'choice', 'more'"),
+    ("decide, again", {}, "got the keys none"),
     ("review", {"accept": 1}, "or another value"),
     ("review", {"accept": True, "more": 1}, "'accept', 'more'"),
     ("review", {}, "got the keys none"),
@@ -162,6 +169,7 @@ def test_its_preview_is_an_answer(name: str) -> None:
         ("learn, hidden", []),
         ("predict", [{"choice": choice} for choice in CHOICES]),
         ("instructed", [{"choice": choice} for choice in CHOICES]),
+        ("decide", [{"choice": choice} for choice in CHOICES]),
         ("review", [{"accept": True}, {"accept": False}]),
         ("solve", []),
         ("rate", []),
@@ -208,6 +216,8 @@ OLD_REVIEW = {"solution": "", "answer": "four legs", "use": "task", "answer_righ
             {"region_cells": 2, "region": [1, 2], "use": "task"},
         ),
         ("solve", {"choice": "fox"}, ("fox",), "fox", {"region_cells": None, "region": None, "use": "task"}),
+        ("decide", {"choice": "fox"}, ("fox",), "fox", {"step": "first", "advice": ""}),
+        ("decide, again", {"choice": "fox"}, ("fox",), "fox", {"step": "second", "advice": "husky"}),
         ("rate", {"q2": 5, "q1": 1}, ("1", "5"), None, {"questions_asked": ["q2", "q1"], "anchor": False}),
     ],
 )
@@ -270,12 +280,13 @@ def test_it_declares_its_columns_and_its_handing_out() -> None:
             ("question_changes", "json", ""),
             ("anchor", "flag", ""),
         ],
+        "decide": [("step", "text", ""), ("advice", "text", "")],
     }
-    assert [name for name in KINDS if get_kind(name).is_alone] == ["review"]
+    assert [name for name in KINDS if get_kind(name).is_alone] == ["review", "decide"]
     assert [name for name in KINDS if get_kind(name).is_example] == ["learn"]
     assert [name for name in KINDS if get_kind(name).asks_for_model] == ["predict"]
     assert {name: get_kind(name).seconds for name in KINDS} == {
-        "learn": 3, "predict": 3, "review": 3, "solve": 12, "rate": 18, "instructed": 3
+        "learn": 3, "predict": 3, "review": 3, "solve": 12, "rate": 18, "decide": 5, "instructed": 3
     }  # fmt: skip
 
 
@@ -302,6 +313,9 @@ class Stage:
     def words(self, name: str, /, **values: str) -> str:
         return f"{name} {values}" if values else name
 
+    def answered(self, position: int) -> Mapping[str, Any] | None:
+        return {"choice": "wolf"} if position == 2 else None
+
 
 STAGE = Stage()
 
@@ -315,6 +329,8 @@ STAGE = Stage()
         ("review", {"image", "mark", "text", "answer", "choices"}),
         ("solve", {"image", "grid", "choices"}),
         ("rate", {"label", "image", "mark", "text", "sentence", "questions"}),
+        ("decide", {"step", "image", "explanation", "earlier", "advice", "choices"}),
+        ("decide, again", {"step", "image", "explanation", "earlier", "advice", "choices"}),
     ],
 )
 def test_its_page_receives_these_parts_of_the_scene(name: str, shown: set[str]) -> None:
@@ -339,6 +355,8 @@ def test_its_page_receives_these_parts_of_the_scene(name: str, shown: set[str]) 
             "review": {"answer": "four legs"},
             "solve": {"grid": 3},
             "rate": {"sentence": None},
+            "decide": {"step": "first", "earlier": None, "advice": "Husky"},
+            "decide, again": {"step": "second", "earlier": "Wolf", "advice": "Husky"},
         }[name]
     )
 
@@ -404,6 +422,8 @@ class Watcher:
         ("learn", ["study"], base.Reply({"choice": "fox"}, 11, 12)),
         ("predict", ["decide"], base.Reply({"choice": "fox"}, 11, 12)),
         ("instructed", ["obey"], base.Reply({"choice": "fox"}, 11, 12)),
+        ("decide", ["decide"], base.Reply({"choice": "fox"}, 11, 12)),
+        ("decide, again", ["decide", "second"], base.Reply({"choice": "fox"}, 11, 12)),
         ("review", ["accept"], base.Reply({"accept": False}, 700, 700)),
         (
             "solve",
@@ -452,6 +472,35 @@ def test_an_observer_obeys_an_old_check_and_says_when_it_cannot_solve() -> None:
     assert kind_of(trial).answer(Watcher(), {"content": content}).value == {
         "choice": CANNOT_SAY, "region": None
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("earlier", "advice", "seen", "decided"),
+    [
+        ("Wolf", "Husky", "husky", "husky"),
+        ("Wolf", "Husky", "wolf", "wolf"),
+        ("Wolf", "Wolf", "husky", "wolf"),
+        ("Wolf", None, "wolf", "wolf"),
+        ("Wolf", None, "husky", "of husky, wolf"),
+        ("Wolf", "Husky", "fox", "of husky, wolf, fox"),
+        (None, "Husky", "husky", "husky"),
+    ],
+)
+def test_an_observer_of_advice_takes_the_majority_of_three_opinions(
+    earlier: str | None, advice: str | None, seen: str, decided: str
+) -> None:
+    """Its first decision, what it sees now, and the advice, if there is one; between as many it draws."""
+
+    class Undecided(Watcher):
+        def decide(self, trial: Mapping[str, Any]) -> base.Reply:
+            return base.Reply({"choice": seen}, 11, 12)
+
+        def pick(self, trial: Mapping[str, Any], name: str, options: Sequence[Hashable]) -> Any:
+            return f"of {', '.join(map(str, options))}"
+
+    content: dict[str, Any] = {"step": "second", "earlier": earlier, "advice": advice, "choices": []}
+    content["choices"] = [{"value": value, "text": value.title()} for value in CHOICES]
+    assert get_kind("decide").answer(Undecided(), {"content": content}).value == {"choice": decided}
 
 
 # Right, agreeing, obeying

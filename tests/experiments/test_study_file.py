@@ -274,6 +274,92 @@ def test_the_only_pair_has_no_names() -> None:
     assert list(two.stimuli.sources) == [("", "a"), ("", "b")]
 
 
+# Texts for the people of some arms
+
+ARM_TEXTS: Mapping[str, tuple[dict[str, Any], set[str], set[str]]] = {
+    "crossed": (
+        {"masking": "crossed", "task": "masked", "task_words": ["tense"]},
+        {"instructions_known", "instructions_masked"},
+        set(),
+    ),
+    "not crossed": ({}, set(), {"instructions_known", "instructions_masked"}),
+}
+
+
+@pytest.mark.parametrize("name", ARM_TEXTS)
+def test_a_text_for_some_people_is_there_if_they_are_and_only_then(path: Path, name: str) -> None:
+    design, needed, unread = ARM_TEXTS[name]
+    given = {"paradigm": "reverse_turing", "design": design, "conditions": [METHOD]}
+    given |= {"render": {"preset": "reverse-turing"}, "stimuli": stimuli(label_names="drawn")}
+    common = {name: f"{name}.md" for name in ("consent", "instructions", "debrief")}
+    for text in ("instructions_known", "instructions_masked"):
+        (path.parent / f"{text}.md").write_text("# Told\n")
+        common[text] = f"{text}.md"
+
+    def faults(**texts: str) -> dict[str, str]:
+        told = sentences(path, texts=texts, **given)
+        return {key: said for key, said in told.items() if key.startswith("texts.")}
+
+    without = {name: file for name, file in common.items() if not name.startswith("instructions_")}
+    assert faults(**without) == {f"texts.{text}": " is read by people of this study" for text in needed}
+    assert faults(**common) == {f"texts.{text}": " is read by nobody in this study" for text in unread}
+
+
+def test_a_text_of_another_paradigm_is_no_key(path: Path) -> None:
+    texts = {name: f"{name}.md" for name in ("consent", "instructions", "debrief")}
+    told = sentences(path, texts={**texts, "instructions_known": "known.md"})
+    assert set(told) == {"texts.instructions_known"} and "is not a key" in told["texts.instructions_known"]
+    texts["instructions_advise"] = "advise.md"
+    advised = sentences(path, paradigm="assisted_decision", **ADVISED, texts=texts)
+    assert "did you mean 'instructions_advice'" in advised["texts.instructions_advise"]
+
+
+# Advice
+
+UNADVISED = {"name": "advice", "role": "advice"}
+ADVISED: Mapping[str, Any] = {
+    "conditions": [PLAIN, UNADVISED, METHOD],
+    "design": {"advice_accuracy": 0.75},
+    "stimuli": {**SMALLEST["stimuli"], "balance": "none"},
+}
+
+
+def advised(path: Path, **changes: Any) -> dict[str, str]:
+    return sentences(path, paradigm="assisted_decision", **{**ADVISED, **changes})
+
+
+def test_a_study_of_advice_is_in_order_and_its_texts_are_optional(path: Path) -> None:
+    assert advised(path) == {}
+
+
+def test_the_accuracy_of_the_advice_is_declared_and_makes_a_whole_number_of_items(path: Path) -> None:
+    assert advised(path, design={}) == {"design.advice_accuracy": " is missing"}
+    (told,) = advised(path, design={"advice_accuracy": 0.7, "test_items": 15}).values()
+    assert "0.7 of 15 test_items are 10.5 items" in told and "0.667 or 0.733" in told
+    for share in (0.667, 0.733, 0.0, 1.0, 1 / 3):
+        assert advised(path, design={"advice_accuracy": share, "test_items": 15}) == {}, share
+    assert set(advised(path, design={"advice_accuracy": 1.2})) == {"design.advice_accuracy"}
+
+
+def test_which_answers_are_right_is_declared_once_and_nothing_is_repeated(path: Path) -> None:
+    balanced = {**SMALLEST["stimuli"], "balance": "prediction_x_correct"}
+    assert "advice_accuracy" in advised(path, stimuli=balanced)["stimuli.balance"]
+    assert set(advised(path, checks={"repeat": 1})) == {"checks.repeat"}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "sentence"),
+    [
+        ([UNADVISED, METHOD], "0 of role 'baseline' exactly 1 is needed"),
+        ([PLAIN, METHOD], "0 of role 'advice' exactly 1 is needed"),
+    ],
+)
+def test_advice_is_compared_with_a_second_look_and_explanations_with_plain_advice(
+    path: Path, conditions: list[dict[str, Any]], sentence: str
+) -> None:
+    assert advised(path, conditions=conditions) == {"conditions.role": sentence}
+
+
 # Checks and bonus
 
 CONDITIONS: Mapping[str, list[dict[str, Any]]] = {
@@ -281,18 +367,34 @@ CONDITIONS: Mapping[str, list[dict[str, Any]]] = {
     "reverse_turing": [METHOD],
     "rating": [METHOD],
     "blind_review": [SOURCE],
+    "assisted_decision": ADVISED["conditions"],
 }
-DESIGN: Mapping[str, dict[str, Any]] = {"blind_review": {"role": "solve"}}
+DESIGN: Mapping[str, dict[str, Any]] = {
+    "blind_review": {"role": "solve"},
+    "assisted_decision": {"advice_accuracy": 0.75},
+}
+UNBALANCED = stimuli(balance="none")
 
 
 @pytest.mark.parametrize(
     ("paradigm", "instructed", "repeat"),
-    [("meta_predictor", 2, 3), ("reverse_turing", 2, 0), ("rating", 2, 0), ("blind_review", 2, 0)],
+    [
+        ("meta_predictor", 2, 3),
+        ("reverse_turing", 2, 0),
+        ("rating", 2, 0),
+        ("blind_review", 2, 0),
+        ("assisted_decision", 2, 0),
+    ],
 )
 def test_a_study_that_says_nothing_gets_its_paradigm_s_checks(
     path: Path, paradigm: str, instructed: int, repeat: int
 ) -> None:
-    given = tables(paradigm=paradigm, conditions=CONDITIONS[paradigm], design=DESIGN.get(paradigm, {}))
+    given = tables(
+        paradigm=paradigm,
+        conditions=CONDITIONS[paradigm],
+        design=DESIGN.get(paradigm, {}),
+        stimuli=UNBALANCED,
+    )
     study = load_study(path, changes=given)
     assert (study.checks.instructed, study.checks.repeat) == (instructed, repeat)
     said = load_study(path, changes={**given, "checks": {"instructed": 7}})
@@ -315,12 +417,14 @@ BONUS = {"amount_cents": 100, "expected_minutes": 5, "bonus_per_match_cents": 5,
         ("rating", {}, False),
         ("blind_review", {"role": "solve"}, True),
         ("blind_review", {"role": "review", "solutions_from": "tasks"}, False),
+        ("assisted_decision", {"advice_accuracy": 0.75}, True),
     ],
 )
 def test_a_bonus_is_for_what_can_be_right(
     path: Path, paradigm: str, design: dict[str, Any], is_earned: bool
 ) -> None:
     given = {"paradigm": paradigm, "design": design, "conditions": CONDITIONS[paradigm], "reward": BONUS}
+    given["stimuli"] = UNBALANCED
     faults = sentences(path, **given)
     assert set(faults) == (set() if is_earned else {"reward.bonus_per_match_cents"})
     if not is_earned:

@@ -17,6 +17,7 @@ export const KINDS: Core = {
   review: () => import("./review").then(({ review }) => review),
   solve: () => import("./solve").then(({ solve }) => solve),
   rate: () => import("./rate").then(({ rate }) => rate),
+  decide: () => import("./decide").then(({ decide }) => decide),
 };
 
 /** A lab may give its kinds as they are, or as functions that load them. */

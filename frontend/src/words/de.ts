@@ -265,6 +265,11 @@ export const de: Words = {
     picture: "Bild",
     marked: "Markiert",
   },
+  decide: {
+    earlier: "Ihre erste Antwort:",
+    advice: "Die Antwort der Maschine:",
+    saw: { first: "Erste Entscheidung", second: "Zweite Entscheidung" },
+  },
   training: {
     start: "Übung beginnen",
     answer: "Antworten",

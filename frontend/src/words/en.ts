@@ -270,6 +270,11 @@ export const en = {
     picture: "Picture",
     marked: "Marked",
   },
+  decide: {
+    earlier: "Your first answer:",
+    advice: "The machine's answer:",
+    saw: { first: "First decision", second: "Second decision" },
+  },
   training: {
     start: "Start practising",
     answer: "Answer",
