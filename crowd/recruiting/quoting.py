@@ -16,6 +16,7 @@ from crowd.platforms.base import PostingSpec, Quote
 from experiments.definition import Recruitment, StudyDefinition
 from experiments.errors import Problem, StudyError
 from experiments.models import Study
+from experiments.paradigms import get_paradigm
 from experiments.selectors import definition_of
 
 WORD = re.compile(r"\w{5,}")
@@ -32,6 +33,7 @@ def check_ethics(definition: StudyDefinition, platform: str) -> list[Problem]:
     """Why a study may not be offered to people; empty: it may."""
     pay, texts = _pay_problems(definition, platform), _text_problems(definition)
     return [*pay, *texts, *health_problems(definition)]
+    return [*pay, *texts, *_undeclared(definition)]
 
 
 def _pay_problems(definition: StudyDefinition, platform: str) -> Iterator[Problem]:
@@ -118,6 +120,16 @@ def health_problems(definition: StudyDefinition) -> Iterator[Problem]:
             "",
             "must say when the answers to the colour check ([plates]) are removed: people are promised that",
             "Set the days after closing.",
+def _undeclared(definition: StudyDefinition) -> Iterator[Problem]:
+    """What people are not told, if the study does not declare it: they must learn it, and may then decide
+    again whether their answers are used."""
+    withheld = get_paradigm(definition.paradigm).withholds(definition)
+    if withheld and not definition.ethics.deception:
+        yield Problem(
+            "ethics.deception",
+            "",
+            f"must say what people are not told: {'; '.join(withheld)}",
+            "Write it in one sentence, and disclose it in the debrief.",
         )
 
 

@@ -384,6 +384,11 @@ class Paradigm(Protocol):
         """Chooses what is rendered and planned. Raises PlanError."""
         ...
 
+    def withholds(self, definition: StudyDefinition) -> tuple[str, ...]:
+        """What people are not told before the end, as clauses; a study that withholds something declares it
+        before it is offered to people."""
+        ...
+
     def copies(self, definition: StudyDefinition) -> CopiesWanted | None:
         """Which changed copies of pictures its pages show beside the pictures; None: none."""
         ...

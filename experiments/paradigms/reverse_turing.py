@@ -117,6 +117,14 @@ class ReverseTuring(BaseParadigm):
         """In a crossed study each half has its text."""
         return TOLD if ReverseTuringDesign(**definition.design).masking == "crossed" else {}
 
+    def withholds(self, definition: StudyDefinition) -> tuple[str, ...]:
+        """The task, if it is masked, and that a control's marks stand for no explanation."""
+        is_masked = ReverseTuringDesign(**definition.design).task == "masked"
+        controls = [c.name for c in definition.conditions if c.role == "control" and c.explainer is not None]
+        task = 'what the model was made for ([design] task = "masked")' if is_masked else ""
+        marks = f'that marks of {" and ".join(controls)} say nothing of the model (role = "control")'
+        return tuple(filter(None, (task, marks if controls else "")))
+
     def seconds(self, design: ReverseTuringDesign) -> Mapping[str, float]:
         """A text takes longer than a picture, and longest if the task is hidden."""
         return dict.fromkeys(("learn", "predict"), SECONDS[design.task])

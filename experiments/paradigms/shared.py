@@ -86,6 +86,10 @@ class BaseParadigm:
         """One dataset, one model: items balanced over predicted answer x correct."""
         return material_of(definition, surveys)
 
+    def withholds(self, definition: StudyDefinition) -> tuple[str, ...]:
+        """Nothing that the study would have to declare."""
+        return ()
+
     def copies(self, definition: StudyDefinition) -> CopiesWanted | None:
         """None of its pictures is changed."""
         return None
