@@ -60,10 +60,22 @@ def learn(label: str, explained: bool = True, text: Mapping[str, Any] | None = N
     return {"kind": "learn", "phase": "train", "content": {**content, "choices": []}}
 
 
-def guess(texts: Sequence[str], text: Mapping[str, Any]) -> dict[str, Any]:
-    """A text that is guessed first; the stage reveals the last of the answers."""
-    content = {"image": None, "explanation": None, "text": text, "label": None, "choices": choices(texts)}
+def guess(texts: Sequence[str], text: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """A text, or a picture, that is guessed first; the stage reveals the last of the answers."""
+    image = media("i") if text is None else None
+    content = {"image": image, "explanation": None, "text": text, "label": None, "choices": choices(texts)}
     return {"kind": "learn", "phase": "train", "content": content}
+
+
+def decide(texts: Sequence[str], advice: str | None = None, *, is_second: bool = False) -> dict[str, Any]:
+    """A decision about a picture: the first one, or the second beside the first of the answers. With advice
+    its explanation stands beside the picture."""
+    content = {
+        **{"step": "second" if is_second else "first", "image": media("i")},
+        **{"explanation": media("x") if advice else None, "earlier": texts[0] if is_second else None},
+        **{"advice": advice, "choices": choices(texts)},
+    }
+    return {"kind": "decide", "phase": "test", "content": content}
 
 
 def predict(
