@@ -32,8 +32,7 @@ def hourly_cents(definition: StudyDefinition) -> int:
 def check_ethics(definition: StudyDefinition, platform: str) -> list[Problem]:
     """Why a study may not be offered to people; empty: it may."""
     pay, texts = _pay_problems(definition, platform), _text_problems(definition)
-    return [*pay, *texts, *health_problems(definition)]
-    return [*pay, *texts, *_undeclared(definition)]
+    return [*pay, *texts, *health_problems(definition), *_undeclared(definition)]
 
 
 def _pay_problems(definition: StudyDefinition, platform: str) -> Iterator[Problem]:
@@ -120,6 +119,9 @@ def health_problems(definition: StudyDefinition) -> Iterator[Problem]:
             "",
             "must say when the answers to the colour check ([plates]) are removed: people are promised that",
             "Set the days after closing.",
+        )
+
+
 def _undeclared(definition: StudyDefinition) -> Iterator[Problem]:
     """What people are not told, if the study does not declare it: they must learn it, and may then decide
     again whether their answers are used."""
