@@ -196,9 +196,13 @@ def opened(folder: Path, slug: str, paradigm: str, tables: str, **more: Any) -> 
     return opened_study(write(folder, slug, paradigm, tables, **more))
 
 
-def staged(folder: Path, slug: str, tables: str, **more: Any) -> Study:
-    """A stage of a blind review, open, on pictures of every use."""
-    return opened(folder, slug, "blind_review", tables, uses=USES, **more)
+def staged(
+    folder: Path, slug: str, tables: str, change: Callable[[Path], None] = lambda folder: None
+) -> Study:
+    """A stage of a blind review, open, on pictures of every use; `change` may still change its files."""
+    path = write(folder, slug, "blind_review", tables, uses=USES)
+    change(folder)
+    return opened_study(path)
 
 
 def solved(folder: Path, tables: str = SOLVE, slug: str = "tasks", **more: Any) -> Study:
@@ -216,7 +220,7 @@ def seen(trial: TrialView) -> dict[str, Any]:
     the light is."""
     if trial.kind != "solve":
         return dict(get_kind(trial.kind).preview(trial))
-    side, half = int(trial.extra["grid"]), 0 if trial.predicted == "left" else 1
+    side, half = int(trial.extra["grid"]), 0 if trial.predicted in ("left", "class_1") else 1
     area = 2 + trial.position % 3
     cells = [row * side + half * (side // 2) + column for row in range(side // 2) for column in range(2)]
     return {"choice": trial.truth, "region": sorted(trial.extra.get("planted") or cells[:area])}
