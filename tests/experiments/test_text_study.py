@@ -245,7 +245,7 @@ def test_the_report_knows_the_cells_of_a_square_that_people_took(tmp_path: Path)
 def test_marks_stand_on_the_wire_in_training_and_while_the_answer_is_asked(
     tmp_path: Path, shown: bool
 ) -> None:
-    """In the test too unless the study says otherwise; the baseline has none, and each is one piece of text."""
+    """In the test too unless the study says otherwise; the baseline has none; each is one piece of text."""
     study(tmp_path / "s", f"test_explanations = {str(shown).lower()}\n", 1, TEXTS)
     met: dict[tuple[str, str], set[int]] = {}
     for name in ("ada", "ben"):
