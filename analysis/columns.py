@@ -12,6 +12,7 @@ from typing import get_args
 from analysis.timing import FRAMES_MIN, Timing
 from experiments.kinds import KINDS
 from experiments.kinds.base import INSTRUCTED, REPEAT, Column, Dtype, Phase
+from experiments.paradigms import PARADIGMS, get_paradigm
 
 __all__ = ["TABLES", "UNITS", "Column", "Dtype", "codebook", "columns_of", "names"]
 
@@ -32,7 +33,8 @@ ARRIVAL = Column(
     levels=("verified", "unverified", "unconfirmable"),
 )
 CONDITION = Column("condition", "text", "Level of the manipulated factor: baseline, control, or a method.")
-ROLE = Column("role", "text", "Part that the condition plays.", levels=("baseline", "control", "method"))
+ROLES = tuple(dict.fromkeys(role for name in PARADIGMS for role in get_paradigm(name).roles))
+ROLE = Column("role", "text", "Part that the condition plays.", levels=ROLES)
 ARM = Column("arm", "text", "What the slot fixes; between subjects the condition.")
 SLOT = Column("slot", "integer", "Ordinal of the slot, from 0.")
 PLAN = Column(

@@ -26,6 +26,9 @@ from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Plan
 
 EFFECTS = ((0.10, "small"), (0.25, "medium"), (0.40, "large"))
+DIFFERENCES = ((0.20, "small"), (0.50, "medium"), (0.80, "large"))
+"""Differences of two means in standard deviations of people's own means (Cohen 1988)."""
+ALPHA = 0.05
 PUBLISHED_SHARES = (0.557, 0.694)
 """Agreement with the model without and with LIME, SST (Gonzalez and Søgaard 2020, Table 1)."""
 SPREADS = (0.0, 0.10)
@@ -42,7 +45,7 @@ class PlannedPower:
 
 def power_of(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPower | None:
     """The power of the test that the paradigm's reporter plans; None if there is none for these plans."""
-    makers = {"anova": _anova, "ranks": _rank_tests, "pairs": _pairs}
+    makers = {"anova": _anova, "ranks": _rank_tests, "pairs": _pairs, "contrasts": _contrasts}
     return makers[get_paradigm(definition.paradigm).planned_test](definition, plans)
 
 
@@ -56,6 +59,25 @@ def _anova(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPower |
     rows.append(("smallest f found with power .80", minimal_detectable_f(sizes)))
     told = ", ".join(sorted({str(size) for size in sizes}))
     return PlannedPower(f"Power of the ANOVA over {len(sizes)} conditions of {told}", tuple(rows))
+
+
+def _contrasts(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPower | None:
+    """Each other condition against the baseline, one mean per person, at the first step of Holm's correction:
+    a t test of two groups, which is the F test of two."""
+    baseline = [c.slots for c in definition.conditions if c.role == "baseline"]
+    others = [c.slots for c in definition.conditions if c.role != "baseline"]
+    if len(baseline) != 1 or not others or sum(sizes := [baseline[0], min(others)]) <= len(sizes):
+        return None
+    alpha = ALPHA / len(others)
+    # Cohen's f of two groups, weighted by their sizes; half of d if these are equal.
+    f_of_d = (sizes[0] * sizes[1]) ** 0.5 / sum(sizes)
+    rows: list[tuple[str, float | int]] = [
+        (f"d = {d:.2f} ({word})", anova_power(sizes, d * f_of_d, alpha=alpha)) for d, word in DIFFERENCES
+    ]
+    rows.append(("smallest d found with power .80", minimal_detectable_f(sizes, alpha=alpha) / f_of_d))
+    who = f"{sizes[1]} people against {sizes[0]}"
+    title = f"Power of a contrast with the baseline, {who}, alpha {alpha:.3g} ({ALPHA:g} by {len(others)})"
+    return PlannedPower(title, tuple(rows))
 
 
 def _rank_tests(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPower | None:

@@ -12,8 +12,9 @@ import hmac
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib.metadata import version
+from math import ceil
 from typing import Any
 
 from django.conf import settings
@@ -37,10 +38,11 @@ from experiments.gates.screen import NAME as SCREEN
 from experiments.kinds import get_kind
 from experiments.kinds.base import TrialView
 from experiments.kinds.scoring import agreement, is_as_asked
-from experiments.models import Condition, Event, Gate, Response, Session, Slot, Study, Trial
+from experiments.models import Condition, Event, Gate, HandOut, Response, Session, Slot, Study, Trial
 from experiments.quality import stimuli_sentences
 from experiments.responses import REVEALED, reveals
 from experiments.selectors import definition_of, predictions_of, view_of
+from experiments.stages import frozen_of
 from stimuli.spec import canonical_json
 
 CHUNK = 5000
@@ -81,6 +83,21 @@ REVEALED_MS = Column(
     "ms",
 )
 """A column of studies in which something is revealed after an answer. It is read from events."""
+SERVED = (
+    Column(
+        "server_ms",
+        "integer",
+        "Trials that are handed out alone: from the first handing out to storing the answer, by the server's "
+        "clock; no true response time is longer. Empty if the time of handing out is not known.",
+        "ms",
+    ),
+    Column(
+        "rt_over_server",
+        "flag",
+        "Trials that are handed out alone: whether rt_ms is longer than server_ms, which cannot be.",
+    ),
+)
+"""Columns of studies whose trials are handed out one at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +150,12 @@ class Reader:
         self.of_kinds = kind_columns(self.kinds)
         has_reveals = any(reveals(study, planned.view) for planned in self.planned.values())
         self.revealed_ms = _revealed_ms(study) if has_reveals else None
-        self.extra = (*self.of_kinds, REVEALED_MS) if has_reveals else self.of_kinds
+        self.handed_out = _handed_out(study) if any(get_kind(name).is_alone for name in self.kinds) else None
+        self.extra = (
+            *self.of_kinds,
+            *((REVEALED_MS,) if has_reveals else ()),
+            *(SERVED if self.handed_out is not None else ()),
+        )
         self.streams = Streams(study.seed)
 
     def frames(self) -> Frames:
@@ -222,7 +244,18 @@ class Reader:
             *_context(context, sitting),
             *kind_cells(kind, self.of_kinds, view, value, context),
             *(() if self.revealed_ms is None else (self.revealed_ms.get((session, pk)),)),
+            *self._served(session, pk, received_at, rt_ms),
         )
+
+    def _served(self, session: object, trial: int, received_at: datetime, rt_ms: int) -> Row:
+        """The cells of SERVED, if the study has them; a begun millisecond counts as a whole."""
+        if self.handed_out is None:
+            return ()
+        handed_out_at = self.handed_out.get((session, trial))
+        if handed_out_at is None:
+            return None, None
+        server_ms = ceil((received_at - handed_out_at) / timedelta(milliseconds=1))
+        return server_ms, server_ms < rt_ms
 
 
 def read_frames(
@@ -264,6 +297,7 @@ def study_facts(study: Study, origin: str = "human") -> StudyFacts:
         dropped=tuple(dropped_rows(study.dropped)) if study.dropped else (),
         design=study.definition.get("design", {}),
         language=study.definition.get("language", "en"),
+        frozen=frozen_of(study),
     )
 
 
@@ -356,6 +390,13 @@ def _revealed_ms(study: Study) -> dict[tuple[object, int], int]:
         if isinstance(shown_ms, int) and shown_ms >= 0:
             sums[session, trial] += shown_ms
     return dict(sums)
+
+
+def _handed_out(study: Study) -> dict[tuple[object, int], datetime]:
+    """(session, trial) -> when it first left the server, of the trials that are handed out alone."""
+    rows = HandOut.objects.filter(session__study=study)
+    fields = rows.values_list("session_id", "trial_id", "handed_out_at")
+    return {(session, trial): at for session, trial, at in fields.iterator(CHUNK)}
 
 
 def _screen(gates: list[tuple[str, bool | None, dict[str, Any]]]) -> tuple[float | None, float | None]:

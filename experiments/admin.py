@@ -31,6 +31,8 @@ class ReadOnly(ModelAdmin):
 @admin.register(models.Study)
 class StudyAdmin(ReadOnly):
     list_display = ["slug", "paradigm", "state", "digest", "opened_at"]
+    # What people read on the plates of the colour check never leaves the server.
+    exclude = ["plates"]
 
 
 @admin.register(models.Session)

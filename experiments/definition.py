@@ -11,6 +11,14 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from experiments.design.rng import Streams
+from experiments.page_tables import (
+    Part,
+    PlatesTable,
+    PracticeTable,
+    QuestionTable,
+    QuizQuestion,
+    TrainingTable,
+)
 from stimuli.errors import BadSpec
 from stimuli.explainers.targets import Of, Target
 from stimuli.planner.values import Operator
@@ -37,12 +45,6 @@ ANSWERS_MAX = 20
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_\-]{0,62}$")]
 Count = Annotated[int, Field(ge=0, le=1000)]
 Cents = Annotated[int, Field(ge=0, le=1_000_000)]
-
-
-class Part(BaseModel):
-    """A table of study.toml: frozen; an unknown key is a mistake."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class ComponentTable(BaseModel):
@@ -208,14 +210,14 @@ class AnswerTable(Part):
 
 
 class TextFiles(Part):
+    """A paradigm may have further texts, for the people of some arms (`Paradigm.texts`)."""
+
     consent: str
     instructions: str
     debrief: str
     quiz: str | None = None
     instructions_explained: str | None = None
     instructions_baseline: str | None = None
-    instructions_known: str | None = None
-    instructions_masked: str | None = None
 
 
 class Checks(Part):
@@ -245,6 +247,7 @@ class Ethics(Part):
     approval: str = ""
     minimum_age: Annotated[int, Field(ge=16, le=99)] = 18
     deception: str = ""
+    special_category: str = ""
     content_warning: str = ""
     retention_days: Annotated[int, Field(ge=1, le=36500)] | None = None
 
@@ -322,45 +325,6 @@ class PresentationTable(Part):
         return self
 
 
-class PracticeTable(Part):
-    correct_min: Annotated[int, Field(ge=0, le=4)] = 3
-
-
-class TrainingTable(Part):
-    share_min: Annotated[float, Field(ge=0, le=1)] = 0.7
-
-
-class QuestionTable(Part):
-    id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
-    when: Literal["before", "after"] = "after"
-    kind: Literal["choice", "number", "text"]
-    prompt: Annotated[str, Field(min_length=1, max_length=500)]
-    choices: tuple[str, ...] = ()
-    required: bool = True
-    min: int | None = None
-    max: int | None = None
-    max_length: Annotated[int, Field(ge=1, le=5000)] = 1000
-
-    @model_validator(mode="after")
-    def _answerable(self) -> QuestionTable:
-        if (self.kind == "choice") != (len(self.choices) >= 2):
-            raise ValueError("a choice question has at least two choices; the other kinds have none")
-        return self
-
-
-class QuizQuestion(Part):
-    id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
-    prompt: Annotated[str, Field(min_length=1, max_length=500)]
-    choices: Annotated[tuple[str, ...], Field(min_length=2)]
-    answer: str
-
-    @model_validator(mode="after")
-    def _has_answer(self) -> QuizQuestion:
-        if self.answer not in self.choices:
-            raise ValueError(f"the answer {self.answer!r} is not among the choices")
-        return self
-
-
 class StudyDefinition(Part):
     """A study as data. `texts` holds the contents of the text files, so that the digest covers them."""
 
@@ -389,6 +353,7 @@ class StudyDefinition(Part):
     presentation: PresentationTable = PresentationTable()
     practice: PracticeTable = PracticeTable()
     training: TrainingTable = TrainingTable()
+    plates: PlatesTable | None = None
     recruitment: Recruitment = Recruitment()
     platforms: dict[Name, dict[str, Any]] = Field(default_factory=dict)
 
@@ -414,6 +379,11 @@ class StudyDefinition(Part):
             whole["device"][side] = whole["device"][side] or before_px
         if self.training == TrainingTable():
             del whole["training"]
+        # Without the table there is no check; what share of the people it finds, they do not meet.
+        if self.plates is None:
+            del whole["plates"]
+        else:
+            del whole["plates"]["prevalence"]
         for table in ("answers", "explained", "presentation"):
             if not whole[table]:
                 del whole[table]
@@ -494,6 +464,7 @@ _LATER: Mapping[str, Mapping[str, Any]] = {
         **{"phases": "test", "calibration": "off", "distance": "off"},
     },
     "device": {"phones": False},
+    "ethics": {"special_category": ""},
 }
 """Keys that were added after the first studies had opened, with their defaults."""
 _WINDOW_BEFORE = {"min_width_px": 700, "min_height_px": 500}

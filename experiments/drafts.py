@@ -23,6 +23,14 @@ from experiments.looks import Asked, looks_of, notes_of, stored_look
 from experiments.models import Condition, Item, Prediction, Rendering, Study
 from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import BadDesign, Material, PlanError, Source, Survey, Surveyed
+from experiments.plates import store_plates
+from experiments.reviewed import (
+    Variant,
+    only_solved,
+    solution_specs,
+    store_own_solutions,
+    with_solutions,
+)
 from experiments.stages import frozen_source, source_of
 from experiments.training import store_training
 from stimuli.errors import BadSpec, StimulusError
@@ -84,13 +92,14 @@ def choose(
     not before the models are asked, methods that cannot explain them are refused."""
     for source, opened in asked.opened.items():
         refuse_inapplicable(definition, source, opened)
+    asked = only_solved(definition, asked)
 
     def pick(surveys: Mapping[Source, Survey]) -> Gathered:
         try:
             material = get_paradigm(definition.paradigm).material(definition, surveys)
         except BadDesign as error:
             raise StudyError(str(error)) from error
-        gathered = Gathered(asked.opened, surveys, asked.views, material)
+        gathered = with_solutions(definition, Gathered(asked.opened, surveys, asked.views, material))
         if recorded:
             return replace(gathered, recorded=_recorded(definition, gathered, folder, store, progress))
         return gathered
@@ -221,6 +230,8 @@ def _surveyed(key: str, item: PredictedItem) -> Surveyed:
         index=item.index,
         confidence=item.confidence,
         logits=item.logits,
+        use=item.use,
+        annotated=item.annotated,
     )
 
 
@@ -262,7 +273,8 @@ def specs_of(definition: StudyDefinition, gathered: Gathered) -> dict[tuple[str,
     specs: dict[tuple[str, str], StimulusSpec] = {}
     for condition in definition.conditions:
         source = condition.source
-        chosen = gathered.material.chosen[source]
+        # A blank item shows nothing that could be explained.
+        chosen = [i for i in gathered.material.chosen[source] if not condition.explainer or i.use != "blank"]
         views = [gathered.view(source, item) for item in chosen]
         for item, view, explainer in zip(
             chosen, views, gathered.explainers(condition, views, seed), strict=True
@@ -278,6 +290,14 @@ def specs_of(definition: StudyDefinition, gathered: Gathered) -> dict[tuple[str,
                 gathered.canvases.get(source, {}).get(item.key),
             )
     return specs
+
+
+def _every_spec(definition: StudyDefinition, gathered: Gathered, store: Store) -> dict[Variant, StimulusSpec]:
+    """What is to be made for all stimuli of a study."""
+    if gathered.material.pool.solutions:
+        return solution_specs(definition, gathered, store)
+    specs = specs_of(definition, gathered) | copy_specs(definition, gathered)
+    return {(*place, ""): spec for place, spec in specs.items()}
 
 
 def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -> Study:
@@ -300,7 +320,7 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
     store = open_store(settings.STORAGE_URL)
     gathered = gather(definition, folder, store, progress)
     gathered = with_copies(definition, gathered, store, progress)
-    specs = specs_of(definition, gathered) | copy_specs(definition, gathered)
+    specs = _every_spec(definition, gathered, store)
     rows = ensure_stimuli(list(specs.values()))
     gates = get_paradigm(definition.paradigm).gates
     practice = store_practice(definition, store) if PRACTICE in gates else store_training(definition, store)
@@ -314,6 +334,7 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
             digest=definition.digest,
             seed=definition.seed,
             practice=practice,
+            plates=store_plates(definition, store),
             predictor=_predictor_json(definition, gathered),
             solutions_digest=solutions_digest,
             dropped=gathered.dropped.as_json() if gathered.dropped else {},
@@ -334,9 +355,15 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
         }
         by_key = _store_items(study, gathered)
         Rendering.objects.bulk_create(
-            Rendering(item=by_key[key], condition=conditions[name], stimulus_id=rows[spec.picture_key])
-            for (key, name), spec in specs.items()
+            Rendering(
+                item=by_key[key],
+                condition=conditions[name],
+                variant=variant,
+                stimulus_id=rows[spec.picture_key],
+            )
+            for (key, name, variant), spec in specs.items()
         )
+        store_own_solutions(study, definition, gathered, by_key)
     return study
 
 
@@ -420,6 +447,7 @@ def _item_row(study: Study, item: Surveyed, view: PredictedItem) -> Item:
         predicted=item.predicted,
         confidence=item.confidence,
         group=item.group,
+        use=item.use,
         logits=list(item.logits),
         image_key=view.image_key,
         width_px=view.width_px,

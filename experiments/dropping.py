@@ -15,7 +15,7 @@ from stimuli.errors import NotApplicable
 from stimuli.pipeline import Bench, Order, explain
 from stimuli.quality.fields import is_flat
 from stimuli.render.field import drawn_field
-from stimuli.types import ConceptAttribution, PixelAttribution, TokenAttribution
+from stimuli.types import ConceptAttribution, PixelAttribution, RegionAttribution, TokenAttribution
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,13 +109,15 @@ def look(
 
 
 def is_empty(made: Attribution, recipe: RenderSpec) -> bool:
-    """Whether an explanation marks nothing: an even picture, or weights that are all 0. Pictures and
-    sentences are never empty."""
+    """Whether an explanation marks nothing: an even picture, weights that are all 0, a region without cells.
+    Pictures and sentences are never empty."""
     if isinstance(made, PixelAttribution):
         try:
             return is_flat(drawn_field(made, recipe))
         except NotApplicable:
             return False
+    if isinstance(made, RegionAttribution):
+        return not made.cells.any()
     return isinstance(made, TokenAttribution | ConceptAttribution) and not made.values.any()
 
 

@@ -15,6 +15,7 @@ from experiments.gates.consent import NAME as CONSENT
 from experiments.models import Gate, Hold, Session, Slot, Study
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import GateTry, Route
+from experiments.plates import vision_of
 from experiments.selectors import definition_of, free_slots
 
 GATES_MINUTES = 15
@@ -68,8 +69,9 @@ def route(session: Session, full: Collection[str] = ()) -> str | None:
     free = free.exclude(sessions__participant=session.participant_id)
     lanes = free.exclude(lane__in=full).values_list("lane")
     counts = dict(lanes.annotate(n=Count("id")).order_by())
-    tries = session.gates.order_by("id").values_list("kind", "attempt", "passed", "value")
-    facts = Route(tuple(GateTry(*row) for row in tries), earlier or "", counts)
+    rows = session.gates.order_by("id").values_list("kind", "attempt", "passed", "value")
+    tries = tuple(GateTry(*row) for row in rows)
+    facts = Route(tries, earlier or "", counts, vision_of(session.study, tries))
     return get_paradigm(session.study.paradigm).lane(facts)
 
 

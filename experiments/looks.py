@@ -62,7 +62,7 @@ def _look(definition: StudyDefinition, asked: Asked, source: Source, store: Stor
     survey, opened = asked.surveys[source], asked.opened[source]
     views = asked.views[source]
     raw = _of_the_question(definition, survey.items)
-    kept = as_asked(definition, survey)
+    kept = [item for item in as_asked(definition, survey) if item.use == "task"]
     answers = [item.predicted for item in kept]
     commonest = max(sorted(set(answers)), key=answers.count, default="")
     held_out = _held_out(opened)
@@ -92,11 +92,12 @@ def _look(definition: StudyDefinition, asked: Asked, source: Source, store: Stor
 
 
 def _of_the_question(definition: StudyDefinition, items: Sequence[Surveyed]) -> list[Surveyed]:
-    """Items of the study's classes, with the model's own labels."""
+    """Tasks of the study's classes, with the model's own labels."""
     stimuli = definition.stimuli
+    tasks = [item for item in items if item.use == "task"]
     if stimuli.target is not None or not stimuli.classes:
-        return list(items)
-    return [item for item in items if item.truth in stimuli.classes]
+        return tasks
+    return [item for item in tasks if item.truth in stimuli.classes]
 
 
 def _columns(items: Sequence[Surveyed]) -> tuple[list[str], list[str], list[str]]:

@@ -41,7 +41,9 @@ class Study(models.Model):
     were padded."""
     frozen_at = models.DateTimeField(null=True)
     frozen_digest = models.CharField(max_length=64, blank=True)
-    """Digest of the solutions that a later stage reads; empty until they are frozen."""
+    """Digest of the solutions that a later stage reads, with their settings; empty until they are frozen."""
+    frozen = models.JSONField(default=dict)
+    """The settings under which solutions were frozen, and what was counted and measured of them."""
     solutions_digest = models.CharField(max_length=64, blank=True)
     """The `frozen_digest` of the earlier stage at the time this study was drafted from it."""
     unsealed_at = models.DateTimeField(null=True)
@@ -99,6 +101,8 @@ class Item(models.Model):
     predicted = models.CharField(max_length=100)
     confidence = models.FloatField()
     group = models.CharField(max_length=200)
+    use = models.CharField(max_length=8, default="task")
+    """What it is for: see `stimuli.types.Use`."""
     logits = models.JSONField()
     image_key = models.CharField(max_length=64)
     width_px = models.PositiveIntegerField()
@@ -131,10 +135,12 @@ class Prediction(models.Model):
 
 
 class Solution(models.Model):
-    """A frozen answer of one stage, as a later stage of the same protocol reads it; never altered.
+    """A frozen answer of one stage, as a later stage of the same protocol reads it; never altered. A study
+    that starts from labels has solutions of its own.
 
-    `source` says who solved: people by their condition, or a model by its name. `choice` is the answer and
-    `region` the cells marked, null if there are none.
+    `source` says who solved, people or a model, by the name of the condition. `choice` is the answer and
+    `region` the cells marked, null if there are none. `use`, see `Solved`: "lure" and "alone" were made of
+    the solution `donor`. `made` says how the region came about, and names no person.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="solutions")
@@ -143,6 +149,9 @@ class Solution(models.Model):
     source = models.CharField(max_length=64)
     choice = models.CharField(max_length=100)
     region = models.JSONField(null=True)
+    use = models.CharField(max_length=8, default="solution")
+    donor = models.CharField(max_length=64, blank=True, default="")
+    made = models.JSONField(default=dict)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "key"], name="solution_once")]
@@ -152,16 +161,20 @@ class Solution(models.Model):
 
 
 class Rendering(models.Model):
-    """Which stimulus shows an item under a condition; what a draft asks for. Trials hold their own."""
+    """Which stimulus shows an item under a condition; what a draft asks for. Trials hold their own. `variant`
+    tells several of one item under one condition apart: the key of a solution."""
 
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="renderings")
     condition = models.ForeignKey(Condition, on_delete=models.CASCADE, related_name="renderings")
     stimulus = models.ForeignKey("stimuli.Stimulus", on_delete=models.PROTECT, related_name="renderings")
     rated_as = models.CharField(max_length=64, blank=True, default="")
     """The condition whose rating stands for this one too, for their pages are the same; empty: its own."""
+    variant = models.CharField(max_length=64, blank=True, default="")
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["item", "condition"], name="rendering_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["item", "condition", "variant"], name="rendering_once")
+        ]
 
     def __str__(self) -> str:
         return f"{self.item_id} under {self.condition_id}"

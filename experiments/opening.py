@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from django.db import transaction
 from django.utils import timezone
@@ -16,6 +16,7 @@ from experiments.design.rng import Streams
 from experiments.errors import StudyError, sentence
 from experiments.kinds import get_kind
 from experiments.looks import reasons_of
+from experiments.marks import planted_cells
 from experiments.models import Condition, Item, OtherStimulus, Rendering, Slot, Study, Trial
 from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import Plan, PlanCondition, PlanError, PlannedTrial, Pool, PoolItem
@@ -27,6 +28,8 @@ from stimuli.spec import canonical_json, content_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from stimuli.types import Use
 
     Progress = Callable[[str, int, int], None]
 
@@ -49,8 +52,17 @@ def stored_pool(study: Study, definition: StudyDefinition) -> Pool:
             said = {row.predictor: row.predicted for row in item.predictions.all()}
             for c in conditions:
                 predictions[item.key, c.name] = said.get(c.predictor, item.predicted)
+    side = getattr(design_of(definition), "grid", None)
+    planted = planted_cells(study, int(side), ["known"]) if side is not None else {}
     return Pool(
-        items=tuple(PoolItem(i.key, i.truth, i.predicted, i.confidence, i.group) for i in items),
+        items=tuple(
+            PoolItem(
+                *(i.key, i.truth, i.predicted, i.confidence, i.group),
+                use=cast("Use", i.use),
+                planted=planted.get(i.key, ()),
+            )
+            for i in items
+        ),
         conditions=tuple(PlanCondition(c.name, c.role, c.slots) for c in conditions),
         choices=definition.choices,
         balance=definition.stimuli.balance,
@@ -151,29 +163,30 @@ def _pilot_plans(study: Study, definition: StudyDefinition, count: int) -> Itera
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The rows that plans name, by their names."""
+    """The rows that plans name, by their names: of stimuli item, condition and variant."""
 
     items: dict[str, Item]
     conditions: dict[str, Condition]
-    stimuli: dict[tuple[str, str], int]
+    stimuli: dict[tuple[str, str, str], int]
 
     @classmethod
     def of(cls, study: Study) -> _Rows:
         renderings = Rendering.objects.filter(item__study=study)
-        triples = renderings.values_list("item__key", "condition__name", "stimulus_id")
+        rows = renderings.values_list("item__key", "condition__name", "variant", "stimulus_id")
         return cls(
             items={i.key: i for i in Item.objects.filter(study=study).defer("logits")},
             conditions={c.name: c for c in Condition.objects.filter(study=study)},
-            stimuli={(item, condition): stimulus for item, condition, stimulus in triples.iterator(5000)},
+            stimuli={(item, name, variant): at for item, name, variant, at in rows.iterator(5000)},
         )
 
-    def stimulus(self, item: str, condition: str, where: str) -> int:
+    def stimulus(self, item: str, condition: str, where: str, variant: str = "") -> int:
         """The stimulus of an item under a condition. Raises StudyError if nothing of the kind is rendered."""
         try:
-            return self.stimuli[item, condition]
+            return self.stimuli[item, condition, variant]
         except KeyError:
+            of = f", solution {variant!r}" if variant else ""
             raise StudyError(
-                f"{where} shows item {item!r} under condition {condition!r}, which has no stimulus. "
+                f"{where} shows item {item!r} under condition {condition!r}{of}, which has no stimulus. "
                 "Build the stimuli again, or mend the paradigm's material."
             ) from None
 
@@ -238,7 +251,7 @@ def _trial_row(slot: Slot, trial: PlannedTrial, count: int, rows: _Rows) -> Tria
     stimulus = None
     if trial.item is not None:
         where = f"slot {slot.ordinal}, trial {trial.position}"
-        stimulus = rows.stimulus(trial.item, trial.condition, where)
+        stimulus = rows.stimulus(trial.item, trial.condition, where, trial.variant)
     return Trial(
         slot=slot,
         position=trial.position,

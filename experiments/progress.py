@@ -17,6 +17,8 @@ from experiments.sessions import Step
 
 READING_MINUTES = 2.0
 """Every page outside the trials: consent, instructions, quiz, practice, questions."""
+PLATE_S = 5.0
+"""A plate of the colour check: most people read one within 3 s [Ishihara], and press a key."""
 TRIALS = "trials"
 
 
@@ -41,13 +43,19 @@ def trials_minutes(definition: StudyDefinition, kinds: Sequence[str]) -> float:
     return sum(told.get(kind, get_kind(kind).seconds) + waiting_s for kind in kinds) / 60
 
 
+def reading_minutes(definition: StudyDefinition) -> float:
+    """Every page outside the trials."""
+    plates = 0 if definition.plates is None else definition.plates.count
+    return READING_MINUTES + plates * PLATE_S / 60
+
+
 def progress_of(session: Session, step: Step) -> Progress | None:
     """None at the look at the device, which takes no time, and at the end."""
     if step.name in (DEVICE, "finish"):
         return None
     definition = definition_of(session.study)
     kinds = _kinds(session)
-    in_trials, reading = trials_minutes(definition, kinds), READING_MINUTES
+    in_trials, reading = trials_minutes(definition, kinds), reading_minutes(definition)
     stops = [stop for stop in gate_plan(session.study, None) if stop.gate != DEVICE]
     before = [stop.kind for stop in stops if stop.place == "start"]
     after = [stop.kind for stop in stops if stop.place == "end"]

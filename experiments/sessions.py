@@ -4,7 +4,7 @@ repeated."""
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from experiments.enrolment import (
     lease_of,
     regain_slot,
     release_slot,
+    route,
 )
 from experiments.errors import (
     Incomplete,
@@ -30,16 +31,14 @@ from experiments.errors import (
     TextChanged,
 )
 from experiments.gates import get_gate, told
-from experiments.gates.base import Arm, Judged, Stop, Told
+from experiments.gates.base import Arm, Judged, Stop, Told, answers_to
 from experiments.gates.consent import NAME as CONSENT
 from experiments.gates.pages import page_digest
 from experiments.gates.plan import gate_plan
-from experiments.kinds import get_kind
 from experiments.models import Event, Gate, Participant, Response, Session, Slot, Study
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Answer, GateTry, Reason, Verdict
 from experiments.paradigms.screening import tried
-from experiments.responses import FILLED
 from experiments.selectors import arm_of, cards_of, definition_of, next_position, views_of
 from experiments.simulation.versions import digest_here
 from experiments.tokens import hash_token, new_media_id, new_token
@@ -47,6 +46,8 @@ from stimuli.spec import content_key
 
 CANNOT_SEE = "cannot_see"
 """The reason of a person who leaves because the pictures cannot be seen well enough."""
+LANE_RULE = "lane"
+"""The rule by which people are screened for whom the study has no slot, if pages find out their lane."""
 ENDED = {Session.State.FINISHED, Session.State.WITHDRAWN, Session.State.DECLINED, Session.State.TURNED_AWAY}
 
 
@@ -118,7 +119,7 @@ def step_of(session: Session) -> Step:
     """The next step, from the rows alone: correct after any reload."""
     if session.state in ENDED:
         return Step("finish", next=next_position(session))
-    tries = _tries(session)
+    tries = tries_of(session)
     stops = gate_plan(session.study, _arm(session))
     for stop in stops:
         if stop.place in {"start", "arm"} and not _is_done(stop, tries):
@@ -145,7 +146,7 @@ def _last_step(stops: Sequence[Stop], place: str) -> str:
     return names[-1] if names else "trials"
 
 
-def _tries(session: Session) -> list[GateTry]:
+def tries_of(session: Session) -> list[GateTry]:
     rows = session.gates.order_by("id").values_list("kind", "attempt", "passed", "value")
     return [GateTry(*row) for row in rows]
 
@@ -192,6 +193,11 @@ def pass_gate(session: Session, step_name: str, digest: str, value: Mapping[str,
                 passed=judged.passed,
                 text_digest=digest,
             )
+            if not judged.value:
+                told.drop_kept(session, stop)
+            Gate.objects.bulk_create(
+                Gate(session=session, kind=kind, attempt=0, value={}) for kind in judged.skips
+            )
             _follow(session, step, judged)
     except IntegrityError:
         # The same try arrived twice at the same moment; the other one was stored.
@@ -218,8 +224,24 @@ def tell(session: Session, step_name: str, digest: str, question: str, choice: o
     given = gate.tell(session.study, question, choice)
     with transaction.atomic():
         _refuse_ended(Session.objects.select_for_update().get(id=session.pk))
-        first = told.store(session, stop, step.attempt, question, given.choice)
+        first = told.store(session, told.kind_of(stop), step.attempt, question, given.choice)
     return gate.tell(session.study, question, first)
+
+
+def keep(session: Session, step_name: str, digest: str, question: str, choice: object) -> str:
+    """Stores the answer to one question of a page that is sent as a whole later, and tells nothing of it; the
+    first answer stands, and is returned."""
+    with transaction.atomic():
+        # The whole page may be on its way too: what comes after it is out of turn.
+        _refuse_ended(Session.objects.select_for_update().get(id=session.pk))
+        step, stop = _asked(session, step_name, digest)
+        gate = get_gate(stop.gate)
+        if not gate.keeps:
+            fields = {"question": "no single answers are kept"}
+            raise InvalidRequest(f"{step_name!r} is sent as a whole.", fields=fields)
+        asked = [row for row in gate.questions(session.study, stop) if row["id"] == question]
+        given = str(answers_to(asked, {question: choice})[question])
+        return told.store(session, told.kept_kind(stop.kind), step.attempt, question, given)
 
 
 def _fresh(session: Session) -> Session:
@@ -255,6 +277,22 @@ def _follow(session: Session, step: Step, judged: Judged) -> None:
         Session.objects.filter(id=session.pk, state=Session.State.ASSIGNED).update(
             state=Session.State.RUNNING
         )
+    elif _is_routed(session, {stop.kind, *judged.skips}) and route(session) is None:
+        _end_unplaced(session)
+
+
+def _is_routed(session: Session, kinds: Collection[str]) -> bool:
+    """Whether pages of these kinds decide from which lane this session gets its slot."""
+    if session.slot_id is not None or session.origin == Session.Origin.PREVIEW:
+        return False
+    return any(stop.routes and stop.kind in kinds for stop in gate_plan(session.study, None))
+
+
+def _end_unplaced(session: Session) -> bool:
+    """Ends the session of a person for whom the study has no slot. All of them are told and paid the same, be
+    it for their lane or because all slots are taken: the one ending must not be told from the other."""
+    reason = Reason(LANE_RULE, "before", 0.0, 1.0, "No place that is free now is for this person.")
+    return _end(session, Session.State.FINISHED, Verdict("screened", (reason,)))
 
 
 def claim_if_due(session: Session) -> Session:
@@ -263,13 +301,16 @@ def claim_if_due(session: Session) -> Session:
     if session.state == Session.State.GATES and session.slot_id is None:
         if session.origin == Session.Origin.PREVIEW:
             return session
-        tries = _tries(session)
+        tries = tries_of(session)
         before = [stop for stop in gate_plan(session.study, None) if stop.place == "start"]
         if not all(_is_done(stop, tries) for stop in before):
             return session
         try:
             claim_slot(session)
         except StudyFull:
+            if _is_routed(session, {stop.kind for stop in before}):
+                _end_unplaced(session)
+                return _fresh(session)
             # Only from the gates: another request of this session may have got a slot freed meanwhile.
             waiting = Session.objects.filter(id=session.pk, state=Session.State.GATES)
             if waiting.update(state=Session.State.TURNED_AWAY, finished_at=timezone.now()):
@@ -378,35 +419,10 @@ def screen(session: Session) -> Verdict:
     ]
     return get_paradigm(session.study.paradigm).screen(
         views_of(cards_of(session.slot, session.study)),
-        _tries(session),
+        tries_of(session),
         answers,
         total_minutes(session, answers),
         definition.rules,
-    )
-
-
-def skip_to(session: Session, position: int) -> None:
-    """Lets a preview begin with one trial: every page and answer before it is filled in. Previews only."""
-    assert session.origin == Session.Origin.PREVIEW and session.slot is not None
-    stops = [stop for stop in gate_plan(session.study, _arm(session)) if stop.place != "end"]
-    Gate.objects.bulk_create(
-        Gate(session=session, kind=stop.kind, attempt=0, value={}, passed=True) for stop in stops
-    )
-    cards = cards_of(session.slot, session.study)
-    Response.objects.bulk_create(
-        Response(
-            session=session,
-            trial_id=card.id,
-            position=card.view.position,
-            remaining=len(cards) - card.view.position - 1,
-            value=dict(get_kind(card.view.kind).preview(card.view)),
-            rt_ms=0,
-            shown_ms=0,
-            context=dict(FILLED),
-            late=False,
-            received_at=timezone.now(),
-        )
-        for card in cards[:position]
     )
 
 

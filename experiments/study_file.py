@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, create_model
 
+from experiments.colour_vision import GATE
 from experiments.definition import ConditionTable, StudyDefinition, TextFiles
 from experiments.errors import InvalidStudy, Problem, StudyError
 from experiments.paradigms import PARADIGMS, get_paradigm
@@ -68,7 +69,7 @@ def load_study(path: Path, *, changes: Mapping[str, Any] | None = None) -> Study
         raw["checks"] = {**paradigm.checks, **raw.get("checks", {})}
     if paradigm is not None and paradigm.render:
         raw.setdefault("render", dict(paradigm.render))
-    raw = _with_texts(raw, path.parent, problems)
+    raw = _with_texts(raw, path.parent, problems, paradigm.texts if paradigm is not None else ())
     definition = None
     try:
         definition = StudyDefinition.model_validate(raw)
@@ -82,12 +83,16 @@ def load_study(path: Path, *, changes: Mapping[str, Any] | None = None) -> Study
     return definition
 
 
-def _with_texts(raw: dict[str, Any], folder: Path, problems: list[Problem]) -> dict[str, Any]:
-    """Replaces the names of text files by their contents."""
+def _with_texts(
+    raw: dict[str, Any], folder: Path, problems: list[Problem], further: Sequence[str]
+) -> dict[str, Any]:
+    """Replaces the names of text files by their contents; `further` are those of the paradigm."""
+    fields: dict[str, Any] = dict.fromkeys(further, (str | None, None))
+    table = create_model("TextFiles", __base__=TextFiles, **fields)
     try:
-        files = TextFiles.model_validate(raw.get("texts", {}))
+        files = table.model_validate(raw.get("texts", {}))
     except ValidationError as error:
-        problems.extend(_problem_of(detail, TextFiles, "texts") for detail in error.errors())
+        problems.extend(_problem_of(detail, table, "texts") for detail in error.errors())
         return {**raw, "texts": {}}
     contents = {}
     for key, name in files.model_dump(exclude_none=True).items():
@@ -181,9 +186,11 @@ def _cross_checks(
         yield from _explained_checks(definition)
     if definition is not None and paradigm is not None and is_designed:
         yield from _answer_checks(definition, paradigm)
+        yield from _text_checks(definition, paradigm)
         yield from _bonus_checks(definition, paradigm)
         yield from _recipe_checks(definition, paradigm)
         yield from _phone_checks(definition)
+        yield from _plates_checks(definition, paradigm)
         yield from paradigm.check_definition(definition)
 
 
@@ -251,6 +258,15 @@ def _answer_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterator[
         yield Problem("answers.classes", repr(name), "belongs to two answers", "Leave it with one.")
     if definition.answers and stimuli.target is not None:
         yield Problem("answers", "", "goes with classes, not with target", "Remove target, or [[answers]].")
+
+
+def _text_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterator[Problem]:
+    """Each text of the paradigm's own is there if people of the study read it, and only then."""
+    read = set(paradigm.arm_texts(definition).values())
+    for name in paradigm.texts:
+        if (name in read) != bool(definition.texts.get(name)):
+            limit = "is read by people of this study" if name in read else "is read by nobody in this study"
+            yield Problem(f"texts.{name}", "", limit, "Write the text." if name in read else "Remove it.")
 
 
 def _source_checks(definition: StudyDefinition) -> Iterator[Problem]:
@@ -329,6 +345,23 @@ def _phone_checks(definition: StudyDefinition) -> Iterator[Problem]:
             "Make [design] picture_px smaller, shorten the answers, leave out the reservoir or a stated "
             "min_width_px or min_height_px, or remove phones.",
         )
+
+
+def _plates_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterator[Problem]:
+    from stimuli.datasets.plates.colours import screening_pair
+    from stimuli.datasets.plates.screening import JITTER
+
+    plates = definition.plates
+    if plates is None:
+        return
+    if GATE not in paradigm.gates:
+        asking = ", ".join(name for name in PARADIGMS if GATE in get_paradigm(name).gates)
+        limit = f"is a colour check, and {paradigm.name} has none (only {asking})"
+        yield Problem("plates", "", limit, "Remove the table.")
+    try:
+        screening_pair(plates.axis, plates.severity, JITTER)
+    except StimulusError as error:
+        yield Problem("plates", "", f"cannot be drawn: {error}", "Change axis or severity.")
 
 
 def _has_sign(condition: ConditionTable) -> bool | None:

@@ -14,7 +14,9 @@ from math import ceil
 
 from experiments.definition import DeviceTable, StudyDefinition
 from experiments.kinds import get_kind
+from experiments.kinds.base import TrialKind
 from experiments.paradigms import design_of, get_paradigm
+from experiments.sentences import buttons_of
 
 STACKED_MAX_PX = 560
 """Up to this width the examples stand below the answers; only studies that let phones in are shown so."""
@@ -52,6 +54,24 @@ COMPARED = 3 / 8
 """The smallest size of a picture in a pair on a form, a share of `picture_px`."""
 POINTS_PX, QUESTION_PX = 76, 87
 """A scale with its ends, the room above included; three lines of a question with its edges."""
+TOOLS_PX, TOOL_PX, TOOLS_TALL_PX = 358, 44, 94
+"""Of a page that is marked: its tools beside each other, their height, that of two rows of written ones."""
+CHOOSING_PX, COLUMN_PX = 238, 12
+"""The least width of its answers, and what is between them and the picture."""
+LINE_PX, LINE_TALL_PX, SAID_PX, SAID_TALL_PX, SEND_PX, HINT_PX = 28, 32, 57, 80, 56, 60
+"""The question over its answers; what is said below them; the button; what the keyboard does."""
+PART_GAP_PX, CHOICE_PX, CHOICE_GAP_PX, CHOICE_GAP_SHORT_PX = 8, 56, 6, 4
+"""Between its parts; an answer, and what is between two: rows, and columns of short ones."""
+CHOICE_KEY_PX, CHOICE_EDGES_PX, CHOICE_NONE_KEY_PX, CHOICE_NONE_LETTER_PX = 60, 11, 52, 15
+"""What key and edges of an answer take, in width and in height; the same width of "cannot say" in a narrow
+place, and the size of its letters."""
+SHORT = 2
+"""Characters of answers that stand close to each other."""
+NAMING, NAMED_LINE_PX, NAMED_PX = "xxx xxxxxxx xxx xxxxxxxxx", 24, 48
+"""What stands before an answer that is named above the buttons, at its longest; the height of such a line and
+of the question below; and how much of both the room of a question holds."""
+PLATE_COLUMNS, TOUCH_PX = 6, 44
+"""Answers beside each other on the page of a plate, and the least width of what is touched."""
 SIDE_NAME_PX, SIDE_GAP_PX, STIMULI_GAP_PX = 24, 8, 12
 """Over each half of a pair, between its rows, and between a text and a pair."""
 LETTER, SPACE = 0.56, 0.34
@@ -79,7 +99,7 @@ class Window:
 @dataclass(frozen=True, slots=True)
 class Board:
     """What needs room on a study's trial pages. `across` pictures stand beside each other; `answers` are the
-    texts on the buttons."""
+    texts on the buttons, `says` how many of them are named above the buttons as well."""
 
     picture_px: int
     across: int
@@ -88,6 +108,7 @@ class Board:
     has_texts: bool
     has_pairs: bool = False
     has_pictures: bool = True
+    says: int = 0
 
     @property
     def least_px(self) -> int:
@@ -102,7 +123,8 @@ class Board:
 
     @property
     def answers_px(self) -> int:
-        """Height of all answers where the board is narrowest."""
+        """Height of all answers where the board is narrowest, and of what stands above them besides a
+        question."""
         is_many = len(self.answers) > 9
         gap, key, letter = (
             (GAP_MANY_PX, KEY_MANY_PX, SMALL_MANY_PX) if is_many else (GAP_PX, KEY_PX, SMALL_PX)
@@ -111,7 +133,13 @@ class Board:
         lines = max((lines_of(text, inner, letter) for text in self.answers), default=1)
         row = max(ANSWER_PX, ceil(lines * ANSWER_LINE_PX + ANSWER_EDGES_PX))
         rows = max(1, ceil(len(self.answers) / self.columns))
-        return rows * row + (rows - 1) * ANSWER_GAP_PX
+        return rows * row + (rows - 1) * ANSWER_GAP_PX + self._named_px()
+
+    def _named_px(self) -> int:
+        """What named answers and the question take beyond the room of a question."""
+        lines = [lines_of(f"{NAMING} {text}", BOARD_STACKED_PX, SMALL_PX) for text in self.answers]
+        rows = self.says * max(lines, default=0) + 1
+        return max(0, rows * NAMED_LINE_PX - NAMED_PX)
 
     def needed(self) -> Window:
         """The smallest window with the examples beside the stimulus."""
@@ -147,7 +175,7 @@ class Board:
         if self.has_pairs:
             above = heights[-1] + STIMULI_GAP_PX if self.has_texts else SIDE_GAP_PX + self.least_px
             heights.append(above + SIDE_NAME_PX + SIDE_GAP_PX + self.least_px)
-        return max(max(heights) + self.answers_px, CAPTION_PX + 2 * ANSWER_PX + ANSWER_GAP_PX)
+        return max(max(heights, default=0) + self.answers_px, CAPTION_PX + 2 * ANSWER_PX + ANSWER_GAP_PX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +218,99 @@ class Form:
         return pair + POINTS_PX
 
 
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What needs room on a page whose picture is marked: the tools below it, the answers beside or below it.
+    `none` is the answer that nothing can be said, the last one."""
+
+    picture_px: int
+    named: tuple[str, ...]
+    none: str
+
+    @property
+    def least_px(self) -> int:
+        """The side of the smallest picture that the layout makes of `picture_px`."""
+        return ceil(HALF * self.picture_px)
+
+    @property
+    def answers_px(self) -> int:
+        """Height of all answers on a narrow page, below the picture."""
+        width = max(self.least_px, TOOLS_PX)
+        if not self._is_short:
+            return self._long_px(width)
+        # Six across; "cannot say" is as wide as two.
+        rows, column = ceil((len(self.named) + 2) / 6), (width - 5 * CHOICE_GAP_SHORT_PX) / 6
+        inner = 2 * column + CHOICE_GAP_SHORT_PX - CHOICE_NONE_KEY_PX
+        last = _choice_px(lines_of(self.none, inner, CHOICE_NONE_LETTER_PX))
+        return (rows - 1) * (CHOICE_PX + CHOICE_GAP_PX) + last
+
+    def needed(self) -> Window:
+        """The smallest window with the answers beside the picture."""
+        width = MARGINS_PX + max(self.least_px, TOOLS_PX) + COLUMN_PX + CHOOSING_PX
+        answers = self._beside_px()
+        send = SEND_PX + 2 * PART_GAP_PX
+        low = max(self.least_px + PART_GAP_PX + TOOL_PX, LINE_PX + answers + SAID_PX + send)
+        tall = max(self.least_px + PART_GAP_PX + TOOLS_TALL_PX, LINE_TALL_PX + answers + SAID_TALL_PX + send)
+        tall += FRAME_PX + PART_GAP_PX + HINT_PX
+        return Window(max(STACKED_MAX_PX + 1, width), FRAME_LOW_PX + low if tall <= LOW_MAX_PX + 1 else tall)
+
+    def needed_upright(self) -> Window:
+        """The smallest narrow window, with the answers below the picture."""
+        picture = self.least_px + PART_GAP_PX + TOOL_PX
+        rest = LINE_PX + self.answers_px + SAID_PX + SEND_PX + 3 * PART_GAP_PX
+        return Window(MARGINS_PX + max(self.least_px, TOOLS_PX), FRAME_PX + picture + rest)
+
+    @property
+    def _is_short(self) -> bool:
+        return all(len(text) <= SHORT for text in self.named)
+
+    def _beside_px(self) -> int:
+        if not self._is_short:
+            return self._long_px(CHOOSING_PX)
+        none = _choice_px(lines_of(self.none, CHOOSING_PX - CHOICE_KEY_PX, SMALL_PX))
+        return ceil(len(self.named) / 5) * (CHOICE_PX + CHOICE_GAP_PX) + none
+
+    def _long_px(self, width_px: int) -> int:
+        """Two across, and "cannot say" below them."""
+        inner = (width_px - CHOICE_GAP_PX) / 2 - CHOICE_KEY_PX
+        pairs = [self.named[at : at + 2] for at in range(0, len(self.named), 2)]
+        rows = [_choice_px(max(lines_of(text, inner, SMALL_PX) for text in pair)) for pair in pairs]
+        none = _choice_px(lines_of(self.none, width_px - CHOICE_KEY_PX, SMALL_PX))
+        return sum(rows) + none + len(rows) * CHOICE_GAP_PX
+
+
+def _choice_px(lines: int) -> int:
+    return max(CHOICE_PX, ceil(lines * ANSWER_LINE_PX + CHOICE_EDGES_PX))
+
+
+@dataclass(frozen=True, slots=True)
+class PlatePage:
+    """What needs room on the page of a plate of the colour check: the plate without a caption, the question,
+    and ten digits and one wide answer in two rows of six."""
+
+    picture_px: int
+
+    @property
+    def least_px(self) -> int:
+        """The side of the smallest plate."""
+        return ceil(HALF * self.picture_px)
+
+    def needed(self) -> Window:
+        """The smallest window that is not narrow."""
+        low, tall = FRAME_LOW_PX + ASK_LOW_PX + self._page_px, FRAME_PX + ASK_PX + self._page_px
+        width = max(STACKED_MAX_PX + 1, MARGINS_PX + BOARD_WIDE_PX)
+        return Window(width, low if tall <= LOW_MAX_PX + 1 else tall)
+
+    def needed_upright(self) -> Window:
+        """The smallest narrow window."""
+        answers_px = PLATE_COLUMNS * TOUCH_PX + (PLATE_COLUMNS - 1) * GAP_MANY_PX
+        return Window(MARGINS_PX + max(self.least_px, answers_px), FRAME_PX + ASK_PX + self._page_px)
+
+    @property
+    def _page_px(self) -> int:
+        return self.least_px + 2 * ANSWER_PX + ANSWER_GAP_PX
+
+
 def lines_of(text: str, width_px: float, letter_px: float) -> int:
     """How many lines a text takes, broken at spaces and hyphens, and within a word wider than a line."""
     lines, used = 1, 0.0
@@ -203,35 +324,60 @@ def lines_of(text: str, width_px: float, letter_px: float) -> int:
 
 
 def board_of(definition: StudyDefinition) -> Board:
-    """What the trial pages of a study hold, but for forms."""
+    """What the trial pages of a study hold, but for forms and pages that are marked."""
     design, paradigm = design_of(definition), get_paradigm(definition.paradigm)
     is_beside = getattr(design, "display", "beside") == "beside"
-    boards = [kind for name in paradigm.kinds if not (kind := get_kind(name)).is_form]
+    kinds = _kinds(definition)
+    boards = [kind for kind in kinds if not (kind.is_form or kind.is_marked)]
+    is_marked = any(kind.is_marked for kind in kinds)
     return Board(
         picture_px=getattr(design, "picture_px", PICTURE_PX),
-        across=2 if is_beside else 1,
-        answers=tuple(text for _, text in answers_of(definition)),
+        # Beside pages that are marked there are checks alone, which show no picture.
+        across=2 if is_beside and not is_marked else 1,
+        answers=() if is_marked else tuple(text for _, text in answers_of(definition)),
         has_examples=getattr(design, "reservoir", "off") != "off",
         has_texts="text" in paradigm.modalities,
         has_pairs=any(kind.has_pairs for kind in boards),
-        has_pictures="image" in paradigm.modalities,
+        has_pictures="image" in paradigm.modalities and not is_marked,
+        says=max((kind.says for kind in boards), default=0),
     )
 
 
+def marked_of(definition: StudyDefinition) -> Marked | None:
+    """What the pages hold that are marked; None if the study has none."""
+    if not any(kind.is_marked for kind in _kinds(definition)):
+        return None
+    *named, none = (text for _, text in buttons_of(definition))
+    return Marked(board_of(definition).picture_px, tuple(named), none)
+
+
+def answers_px_of(definition: StudyDefinition) -> int:
+    """The height that the page keeps for the answers of a trial."""
+    marked = marked_of(definition)
+    return board_of(definition).answers_px if marked is None else marked.answers_px
+
+
 def answers_of(definition: StudyDefinition) -> tuple[tuple[str, str], ...]:
-    """(value, text) of the study's answers that stand on buttons; none if its questions are forms."""
-    is_form = any(get_kind(name).is_form for name in get_paradigm(definition.paradigm).kinds)
-    return () if is_form else definition.choices
+    """(value, text) of the study's answers that stand on buttons; none if its questions are forms. Beside a
+    picture that is marked, the last one is that nothing can be said, and is left out."""
+    kinds, buttons = _kinds(definition), buttons_of(definition)
+    if any(kind.is_form for kind in kinds):
+        return ()
+    return buttons[:-1] if any(kind.is_marked for kind in kinds) else buttons
 
 
 def needed_of(definition: StudyDefinition) -> tuple[Window, ...]:
     """The smallest windows in which every page of the trials is shown as it is meant; one is enough."""
-    board = board_of(definition)
-    forms = [kind for name in get_paradigm(definition.paradigm).kinds if (kind := get_kind(name)).is_form]
-    shown: list[Board | Form] = [board]
-    shown += [Form(board.picture_px, kind.has_pairs) for kind in forms]
+    board, marked = board_of(definition), marked_of(definition)
+    shown: list[Board | Form | Marked | PlatePage] = [board, *([] if marked is None else [marked])]
+    shown += [Form(board.picture_px, kind.has_pairs) for kind in _kinds(definition) if kind.is_form]
+    shown += [PlatePage(board.picture_px)] if definition.plates is not None else []
     wide = _both([page.needed() for page in shown])
     return (wide, _both([page.needed_upright() for page in shown])) if definition.device.phones else (wide,)
+
+
+def _kinds(definition: StudyDefinition) -> list[TrialKind]:
+    return [get_kind(name) for name in get_paradigm(definition.paradigm).kinds_of(definition)]
 
 
 def windows_of(definition: StudyDefinition) -> tuple[Window, ...]:

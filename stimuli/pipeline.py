@@ -47,6 +47,7 @@ from stimuli.types import (
     PixelAttribution,
     Pixels,
     Progress,
+    RegionAttribution,
     TextExplanation,
     Weights,
     silent,
@@ -58,6 +59,11 @@ if TYPE_CHECKING:
     from stimuli.predictors.text.base import TextPredictor
 
 TEXTS_AT_ONCE = 8
+WITHOUT_WEIGHTS = {
+    PictureExplanation: "pictures",
+    TextExplanation: "sentences",
+    RegionAttribution: "a marked region",
+}
 METHOD = -1
 """Names the method's own job beside those of its metrics, which are counted from 0."""
 _RESTORED_MAX = 2
@@ -426,12 +432,10 @@ def scorings(metrics: Sequence[Component], spec: StimulusSpec) -> tuple[Scoring,
 
 def _weights(made: Attribution, asking: str) -> Weights:
     """The explanation, if it says in numbers how much each part matters; else NotApplicable."""
-    if isinstance(made, PictureExplanation | TextExplanation):
-        raise NotApplicable(
-            f"{asking} weights, and this explanation has none: it is made of "
-            f"{'sentences' if isinstance(made, TextExplanation) else 'pictures'}"
-        )
-    return made
+    for kind, words in WITHOUT_WEIGHTS.items():
+        if isinstance(made, kind):
+            raise NotApplicable(f"{asking} weights, and this explanation has none: it is made of {words}")
+    return cast("Weights", made)
 
 
 def _scored(made: Weights, recipe: RenderSpec | None) -> Weights:
@@ -486,14 +490,4 @@ def _versions() -> dict[str, str]:
     }
 
 
-__all__ = [
-    "Bench",
-    "Explained",
-    "Failed",
-    "Order",
-    "Pixels",
-    "Rendered",
-    "attempt",
-    "explain",
-    "scorings",
-]
+__all__ = ["Bench", "Explained", "Failed", "Order", "Pixels", "Rendered", "attempt", "explain", "scorings"]

@@ -48,6 +48,7 @@ from stimuli.types import (
     Progress,
     Split,
     TextDataset,
+    Use,
     silent,
 )
 
@@ -83,6 +84,7 @@ class PredictedItem:
     the stored view or text, `width_px` and `height_px` are the view's size, 0 for texts. `box` is the part of
     the picture that the view shows (see `Framing.box`), `cropped_share` what it leaves out (0-1);
     `original_px` is the picture's own width and height, `is_grey` says that it has no colour at all.
+    `use` and `annotated` are the item's.
     """
 
     key: str
@@ -98,6 +100,8 @@ class PredictedItem:
     box: Box = WHOLE
     original_px: tuple[int, int] = (0, 0)
     is_grey: bool = False
+    use: Use = "task"
+    annotated: tuple[tuple[str, str], ...] = ()
 
     @property
     def cropped_share(self) -> float:
@@ -227,6 +231,8 @@ def predicted_item(
         image_key=key,
         width_px=size[0],
         height_px=size[1],
+        use=item.use,
+        annotated=item.annotated,
     )
 
 

@@ -39,7 +39,8 @@ class Recipe:
 
     `target_accuracy` (low, high), shares 0-1, asks for a deliberately weak network: after the first epoch,
     training stops at the first check whose held-out accuracy lies within, with every class recalled at least
-    MIN_RECALL of the time. `downsampling`: see `small_network`.
+    MIN_RECALL of the time. `downsampling`: see `small_network`. `mirrored`: half the steps, drawn by seed,
+    see their pictures mirrored, left for right.
     """
 
     seed: int
@@ -48,6 +49,7 @@ class Recipe:
     learning_rate: float
     target_accuracy: tuple[float, float] | None = None
     downsampling: Downsampling = "stride"
+    mirrored: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,8 @@ def _fit(
     step = 0
     for _epoch in range(recipe.epochs):
         for chosen in np.array_split(rng.permutation(shown), per_epoch):
-            _step(network, optimiser, inputs[chosen], labels[chosen], mirrored=bool(rng.random() < 0.5))
+            mirrored = rng.random() < 0.5 and recipe.mirrored
+            _step(network, optimiser, inputs[chosen], labels[chosen], mirrored=mirrored)
             schedule.step()
             step += 1
             progress(step, total)

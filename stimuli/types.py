@@ -33,7 +33,8 @@ class Item:
     `key` is unique and stable within the dataset, and never shown to a participant. `truth` is the class it
     really belongs to. Items that share a `group` (crops of one photograph) never stand on both sides of a
     session. `split` says whether the item may train the model or be shown to people: never both. `use` says
-    what it is for; the truth of a blank item is empty.
+    what it is for; the truth of a blank item is empty. `annotated` holds the labels that people gave it, as
+    (annotator, label), if several did.
     """
 
     key: str
@@ -41,6 +42,7 @@ class Item:
     group: str
     split: Split
     use: Use = "task"
+    annotated: tuple[tuple[str, str], ...] = ()
 
 
 class Dataset(Protocol):
@@ -169,9 +171,19 @@ class TextExplanation:
     checks: Mapping[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class RegionAttribution:
+    """A marked region: bool (side, side), the cells of a grid over the picture that people see, see
+    `stimuli.regions`. Without any cell nothing is marked.
+    """
+
+    cells: Mask
+    checks: Mapping[str, float] = field(default_factory=dict)
+
+
 Weights = PixelAttribution | TokenAttribution | ConceptAttribution
 """What says in numbers, `values`, how much each part matters."""
-Attribution = Weights | PictureExplanation | TextExplanation
+Attribution = Weights | PictureExplanation | TextExplanation | RegionAttribution
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is in all."""

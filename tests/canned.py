@@ -6,7 +6,7 @@ import io
 import json
 import mimetypes
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -76,11 +76,21 @@ def trials_state(count: int, **presentation: Any) -> dict[str, Any]:
         **{"keys": ["f", "j"], "answers_px": 60},
         "presentation": {**COURSE, **presentation},
     }
-    block = {"index": 0, "count": 1, "trials": trials, "examples": []}
+    block = {"index": 0, "count": 1, "first": 0, "trials": trials, "later": [], "examples": []}
     return {
         **{"step": "trials", "page": None, "attempts_left": None, "block": block, "next": 0, "total": count},
         **{"feedback": None, "progress": None, "study": study, "exit": None},
     }
+
+
+def with_trials(kind: str, contents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A block of tests of that kind, each with its content."""
+    state = trials_state(len(contents))
+    trials = [
+        {"id": f"{n + 1}", "position": n, "kind": kind, "phase": "test", "content": content}
+        for n, content in enumerate(contents)
+    ]
+    return {**state, "block": {**state["block"], "trials": trials}}
 
 
 def gate_state(kind: str, html: str, **presentation: Any) -> dict[str, Any]:
@@ -106,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             told = json.dumps({"study": "canned", "platform": "local", "api": "/api/", "language": "en"})
             page = (DIST / "index.html").read_text()
-            text = page.replace('name="legible" content=""', f"name=\"legible\" content='{told}'")
+            text = page.replace('name="study" content=""', f"name=\"study\" content='{told}'")
             self._send(text.encode(), "text/html")
 
     def do_POST(self) -> None:

@@ -19,13 +19,13 @@ from analysis.columns import TABLES
 from analysis.exports import EXPORTERS
 from analysis.reports import REPORTERS
 from crowd.platforms import PLATFORMS, settings_of_all
-from experiments import definition
+from experiments import definition, page_tables
 from experiments.gates import GATES
 from experiments.kinds import KINDS
 from experiments.paradigms import PARADIGMS, get_paradigm
 from experiments.paradigms.screening import RULES
+from experiments.sentences import LANGUAGES
 from experiments.simulation import PEOPLE
-from experiments.words import LANGUAGES
 from setup.prove import PROOFS
 from stimuli.datasets import DATASETS
 from stimuli.explainers import EXPLAINERS
@@ -49,11 +49,12 @@ TABLES_OF_STUDY: dict[str, type[BaseModel]] = {
     "[explained]": definition.ExplainedTable,
     "[render]": definition.Render,
     "[texts]": definition.TextFiles,
-    "quiz.toml": definition.QuizQuestion,
+    "quiz.toml": page_tables.QuizQuestion,
     "[checks]": definition.Checks,
-    "[[questions]]": definition.QuestionTable,
-    "[practice]": definition.PracticeTable,
-    "[training]": definition.TrainingTable,
+    "[[questions]]": page_tables.QuestionTable,
+    "[practice]": page_tables.PracticeTable,
+    "[training]": page_tables.TrainingTable,
+    "[plates]": page_tables.PlatesTable,
     "[device]": definition.DeviceTable,
     "[presentation]": definition.PresentationTable,
     "[policy]": definition.Policy,
@@ -188,6 +189,15 @@ def anchor_of(heading: str) -> str:
 def test_it_documents_every_registered_name(kind: str, names: dict[str, Any], page: str) -> None:
     missing = [name for name in names if not re.search(rf"[`\"]{re.escape(name)}\b", PAGES[page])]
     assert not missing, f"{page} does not name the {kind} {missing}"
+
+
+def test_it_documents_the_further_texts_of_every_paradigm() -> None:
+    page = sections(PAGES["docs/study-toml.md"])["Further texts"]
+    told = {
+        name: [text for text in get_paradigm(name).texts if f"`{text}`" not in page] for name in PARADIGMS
+    }
+    assert told == dict.fromkeys(PARADIGMS, [])
+    assert all(f"`{name}`" in page for name in PARADIGMS if get_paradigm(name).texts)
 
 
 def test_it_says_of_every_metric_what_it_scores() -> None:

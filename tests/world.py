@@ -144,6 +144,13 @@ def opened_study(path: Path) -> Study:
     return study
 
 
+def seen_plates(study: Study, vision: str) -> dict[str, str]:
+    """What a person answers to a study's plates. Unclear: all is read, through a filter."""
+    is_reduced = vision == "reduced"
+    read = {r["id"]: "nothing" if is_reduced and not r["control"] else r["answer"] for r in study.plates}
+    return {"filter": "on" if vision == "unclear" else "off", **read}
+
+
 @dataclass
 class Person:
     """A person with a browser who knows what the page knows. Trial rows only help to answer as planned."""
@@ -152,6 +159,8 @@ class Person:
     slug: str = "small"
     submission: str = ""
     simulated: str = ""
+    vision: str = "ordinary"
+    """What the colour check will say of this person; skipped: the tick of the consent stays empty."""
     client: Client = field(default_factory=Client)
     token: str = ""
     state: dict[str, Any] = field(default_factory=dict)
@@ -202,8 +211,12 @@ class Person:
             practice = {row["id"]: row["answer"] for row in self.session().study.practice}
             asked = [q["id"] for q in self.state["page"]["questions"] if q["kind"] != "example"]
             return {name: practice[name] for name in asked}
+        if step == "consent":
+            ticks = {q["id"]: self.vision != "skipped" for q in self.state["page"]["questions"]}
+            return {"agree": True, "device": dict(WINDOW), **ticks}
+        if step == "plates":
+            return seen_plates(self.session().study, self.vision)
         fixed: dict[str, dict[str, Any]] = {
-            "consent": {"agree": True, "device": dict(WINDOW)},
             "instructions": {"read": True},
             "quiz": {"task": "machine"},
         }

@@ -12,6 +12,7 @@ REPORTERS: Table[Reporter] = Table(
         "reverse_turing": "analysis.reports.reverse_turing:report",
         "blind_review": "analysis.reports.blind_review:report",
         "rating": "analysis.reports.rating:report",
+        "assisted_decision": "analysis.reports.assisted_decision:report",
     },
     group="legible.reporters",
 )

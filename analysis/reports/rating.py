@@ -30,7 +30,7 @@ from analysis.reports.rating_scores import (
 from analysis.reports.rating_tests import comparisons, forms, metrics, ordinal
 from analysis.reports.report import Report
 from experiments.paradigms.rating import RatingDesign, RatingQuestion
-from experiments.words import table_of
+from experiments.sentences import table_of
 
 SAY = (
     "Ratings say what people say that they understand; only a study in which they predict the model tells "

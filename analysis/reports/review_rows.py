@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
@@ -12,6 +10,7 @@ from analysis.frames import Frames
 from analysis.reports.base import ReportError, StudyFacts
 from experiments.kinds.review import Review
 from experiments.kinds.solve import CANNOT_SAY
+from experiments.paradigms.blind_review import BlindReviewDesign
 
 SOURCE = "source"
 """Role of the condition whose solutions are people's."""
@@ -45,18 +44,13 @@ class Declared:
         return sorted({*map(float, SHORT_MS), float(self.budget_ms)} - {0.0})
 
 
-DEFAULTS: Mapping[str, Any] = {
-    "role": "review",
-    "runs": 2,
-    "budget_ms": 3000,
-    "margin": 0.1,
-    "order": "counterbalanced",
-}
+DECLARED = ("role", "runs", "budget_ms", "margin", "order")
 
 
 def declared(facts: StudyFacts) -> Declared:
     """What the `[design]` says, or leaves at its default."""
-    return Declared(**{name: facts.design.get(name, value) for name, value in DEFAULTS.items()})
+    fields = BlindReviewDesign.model_fields
+    return Declared(**{name: facts.design.get(name, fields[name].default) for name in DECLARED})
 
 
 @dataclass(frozen=True, slots=True)

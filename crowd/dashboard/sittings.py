@@ -8,14 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import DurationField, ExpressionWrapper, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import DurationField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Subquery
 
 from crowd.dashboard.counts import ORIGIN_WORDS
 from crowd.dashboard.postings import mode_word, title_of
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, Submission
 from crowd.people.seals import concealing, seals
-from experiments.models import Response, Session, Study, Trial
+from experiments.last_page import INVITATION
+from experiments.models import Gate, Response, Session, Study, Trial
 
 RUNNING = Q(state__in=["gates", "assigned", "running"])
 LEFT_OUT = ~Q(excluded={})
@@ -29,6 +30,7 @@ STATUSES: dict[str, tuple[str, Q]] = {
     "declined": ("Declined", Q(state="declined")),
     "turned_away": ("Turned away", Q(state="turned_away")),
 }
+INVITED = Q(Exists(Gate.objects.filter(session=OuterRef("pk"), kind=INVITATION, value__agree=True)))
 ONE_OF = {"human": "person", "simulated": "simulated", "pilot": "pilot", "preview": "preview"}
 STATE_WORDS = {"gates": "At the gates", "assigned": "Reading instructions", "running": "In progress"}
 SUBMISSION_WORDS = {
@@ -101,6 +103,12 @@ class SessionRow:
     condition: str
     outside: Outside | None
     pay: Pay | None
+
+
+def filters_of(study: Study) -> dict[str, tuple[str, Q]]:
+    """The statuses by which the sessions of a study may be listed. A study with a colour check asks all its
+    people whether they may be invited to another part."""
+    return STATUSES | ({"invited": ("May be invited", INVITED)} if study.plates else {})
 
 
 def sittings(study: Study) -> QuerySet[Session, Session]:

@@ -18,6 +18,7 @@ from experiments.enrolment import places_left
 from experiments.errors import InvalidRequest, NoStudy, NotAdmitted, StudyFull, TakenPart
 from experiments.models import Session, Study
 from experiments.selectors import definition_of
+from experiments.stages import source_of
 from experiments.words import entry_words
 
 KIND = re.compile(r"[a-z_]{1,20}")
@@ -172,9 +173,11 @@ def _is_live(study: Study) -> bool:
 
 
 def _is_excluded(study: Study, person: str) -> bool:
-    """Whether the person took part in a study, or is on a list, that this study excludes."""
+    """Whether the person took part in a study, or is on a list, that this study excludes: its own earlier
+    stage is one, for nobody judges solutions who has solved."""
     recruitment, _ = recruiting_of(study)
-    excludes = recruitment.excludes
+    stage = source_of(definition_of(study))
+    excludes = [*recruitment.excludes, *([stage] if stage else [])]
     lists = [name.removeprefix(LIST) for name in excludes if name.startswith(LIST)]
     slugs = [name for name in excludes if not name.startswith(LIST)]
     if lists and ExcludedPerson.objects.filter(list_name__in=lists, person_hash=person).exists():

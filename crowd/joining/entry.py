@@ -47,7 +47,9 @@ from experiments.errors import (
     TooMany,
 )
 from experiments.gates.device import NAME as DEVICE
+from experiments.last_page import has_check, invites
 from experiments.models import Participant, Session, Study
+from experiments.previews import skip_to
 from experiments.selectors import definition_of
 from experiments.texts import html_of
 from experiments.tokens import keyed_hash
@@ -308,25 +310,30 @@ def _join_preview(study: Study, signed: str) -> Joined:
     Session.objects.filter(id=session.pk).update(slot=slot, state=Session.State.RUNNING)
     session.refresh_from_db()
     if preview["position"] is not None:
-        sessions.skip_to(session, int(preview["position"]))
+        skip_to(session, int(preview["position"]))
     return Joined(session, token, created=True)
 
 
 @dataclass(frozen=True, slots=True)
 class ClosedPage:
     """What a closed session is told last; `asks_again`: after this debrief, may the answers be used? `pay`
-    are the sentences about money."""
+    are the sentences about money. `invites`: may the person be invited to another part? `has_check`: they may
+    ask what the colour check showed."""
 
     debrief: str | None
     exit: Exit
     asks_again: bool
     pay: tuple[str, ...] = ()
+    invites: bool = False
+    has_check: bool = False
 
     def as_json(self) -> dict[str, object]:
         return {
             "debrief": self.debrief,
             "exit": self.exit.as_json(),
             "asks_again": self.asks_again,
+            "invites": self.invites,
+            "has_check": self.has_check,
             "pay": list(self.pay),
         }
 
@@ -392,15 +399,16 @@ def _ended(session: Session, submission: Submission | None, arrival: Arrival | N
     )
     asks_again = bool(definition.ethics.deception) and has_answers
     pay = pay_of(session, submission)
+    page = ClosedPage(debrief, Exit("none"), asks_again, pay, invites(session), has_check(session))
     if submission is None:
-        return ClosedPage(debrief, Exit("none"), asks_again, pay)
+        return page
     if not _may_leave(session, submission, arrival):
         notice = html_of(say(session.study, "unlisted"), placeholders(definition))
-        return ClosedPage(notice + (debrief or ""), Exit("none"), asks_again)
+        return replace(page, debrief=notice + (debrief or ""), pay=())
     way = _way_out(session, submission.posting, arrival)
     if way.method == "POST" and pay:
         pay = (*pay, pay_words(definition.language)["hand_in"])
-    return ClosedPage(debrief, way, asks_again, pay)
+    return replace(page, exit=way, pay=pay)
 
 
 def _may_leave(session: Session, submission: Submission, arrival: Arrival | None) -> bool:

@@ -22,13 +22,14 @@ from crowd.joining.admission import entry_at, fields_of, find_posting, read_arri
 from crowd.models import Posting
 from crowd.platforms import HERE, traits_of
 from crowd.recruiting.quoting import recruiting_of
+from experiments.definition import StudyDefinition
 from experiments.errors import InvalidRequest
 from experiments.models import Study
 from experiments.selectors import definition_of
 from experiments.texts import html_of
-from experiments.words import entry_words, money, placeholders
+from experiments.words import entry_words, money, placeholders, words_for
 
-PLACEHOLDER = '<meta name="legible" content="">'
+PLACEHOLDER = '<meta name="study" content="">'
 APP_POLICY = (
     "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; connect-src 'self'; "
     "base-uri 'none'; object-src 'none'"
@@ -74,7 +75,7 @@ def _app(changed_ns: int, study: Study, posting: Posting | None) -> HttpResponse
     language = definition_of(study).language
     facts = {"study": study.slug, "platform": platform, "api": "/api/", "language": language}
     filled = html.escape(json.dumps(facts), quote=True)
-    content = _page(changed_ns).replace(PLACEHOLDER, f'<meta name="legible" content="{filled}">')
+    content = _page(changed_ns).replace(PLACEHOLDER, f'<meta name="study" content="{filled}">')
     return _guarded(HttpResponse(content), f"{APP_POLICY}; form-action {_targets(posting)}", posting)
 
 
@@ -132,9 +133,15 @@ def _preview(request: HttpRequest, posting: Posting) -> HttpResponse:
         "is_paid": bool(reward.amount_cents or reward.bonus_max_cents),
         "warning": definition.ethics.content_warning,
         "about": html_of(about, filled),
-        "consent": html_of(definition.texts["consent"], filled),
+        "consent": html_of("\n\n".join(_agreed(definition)), filled),
     }  # fmt: skip
     return _guarded(render(request, "participant/preview.html", context), READ_ONLY_POLICY, posting)
+
+
+def _agreed(definition: StudyDefinition) -> list[str]:
+    """The consent, and below it what has a consent of its own."""
+    ticks = [] if definition.plates is None else [words_for(definition)["plates_consent"]]
+    return [definition.texts["consent"], *ticks]
 
 
 def _lost(request: HttpRequest, study: Study | None, status: int = 404) -> HttpResponse:

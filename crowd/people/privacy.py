@@ -15,6 +15,7 @@ from crowd.money.ledger import UNSETTLED, decide_for
 from experiments import sessions
 from experiments.gates.consent import NAME as CONSENT
 from experiments.models import Session, Study
+from experiments.plates import remove_answers
 from experiments.selectors import definition_of
 
 OPEN_MAX_DAYS = 30
@@ -44,7 +45,8 @@ class Forgotten:
 
 
 def forget(identity: Identity, *, responses: bool, reason: str) -> Forgotten:
-    """Removes a person's identity from one study; with `responses` the answers too. Repeatable.
+    """Removes a person's identity from one study; with `responses` the answers too, and those of a colour
+    check always: they are health data. Repeatable.
 
     An id that pay still needs or may need, or that keeps the person from taking part twice in a study that is
     still offered, is removed as soon as it is needed no more (`forget_due`).
@@ -53,6 +55,7 @@ def forget(identity: Identity, *, responses: bool, reason: str) -> Forgotten:
     with transaction.atomic():
         Identity.objects.select_for_update().get(id=identity.pk)
         Identity.objects.filter(id=identity.pk, forgotten_at=None).update(forgotten_at=timezone.now())
+        remove_answers(_sessions(identity))
         messages = _remove_messages(identity)
         ids, remains = _remove_ids(identity)
     return Forgotten(1, ids, messages, erased, (*remains, *_messages_of_strangers(identity.study)))
@@ -158,6 +161,7 @@ def forget_due() -> Forgotten:
     for study in _past_retention():
         for identity in Identity.objects.filter(study=study, forgotten_at=None).iterator(500):
             total += forget(identity, responses=False, reason="retention date")
+        remove_answers(Session.objects.filter(study=study))
         # Of people whom the study does not know; all other texts are removed by now.
         total += Forgotten(messages=_emptied(Message.objects.filter(posting__study=study)))
     for identity in _half_forgotten().iterator(500):

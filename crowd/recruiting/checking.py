@@ -16,6 +16,7 @@ from crowd.recruiting.faults import warnings_about
 from crowd.recruiting.indistinct import Alike, look_alikes
 from crowd.recruiting.likeness import features_of
 from crowd.recruiting.quality import Quality, look_at, stimulus_quality
+from crowd.recruiting.quoting import health_problems
 from crowd.recruiting.rated import Rated, rated_in, rated_warnings
 from crowd.recruiting.showing import Showing, showing_of
 from crowd.recruiting.signs import signs_of, signs_sentence
@@ -45,7 +46,7 @@ from experiments.paradigms.blind import (
 )
 from experiments.paradigms.chance import GUESSER_PASS_MAX, SLIP_SHARE, pass_probability
 from experiments.paradigms.coverage import exposures
-from experiments.progress import READING_MINUTES, trials_minutes
+from experiments.progress import reading_minutes, trials_minutes
 from experiments.window import needed_of, windows_of
 from stimuli.errors import StimulusError
 from stimuli.explainers import is_recorded, open_explainer
@@ -205,7 +206,7 @@ class DryRun:
     def minutes_estimate(self) -> float:
         """From the plan: reading and practice, then the trials."""
         kinds = [trial.kind for trial in self.plans[0].trials]
-        return READING_MINUTES + trials_minutes(self.definition, kinds)
+        return reading_minutes(self.definition) + trials_minutes(self.definition, kinds)
 
     def trials_rows(self) -> list[tuple[str, int]]:
         kinds = Counter(f"{t.check} check" if t.check else t.phase for t in self.plans[0].trials)
@@ -279,7 +280,12 @@ def dry_run(
         return DryRun(
             definition=definition,
             labels=gathered.first.predictor.labels,
-            surveyed=tuple((i.truth, i.predicted) for s in gathered.surveys.values() for i in s.items),
+            surveyed=tuple(
+                (i.truth, i.predicted)
+                for survey in gathered.surveys.values()
+                for i in survey.items
+                if i.use == "task"
+            ),
             models=models,
             plans=plans,
             blind=blind_scores(plans, pool, features_of(gathered, reading)),
@@ -350,7 +356,8 @@ def _cells(definition: StudyDefinition, asked: Asked) -> tuple[tuple[str, str, i
         pool = get_paradigm(definition.paradigm).material(definition, asked.surveys).pool
     except BadDesign:
         return ()
-    counts = Counter((i.predicted, "right" if i.truth == i.predicted else "wrong") for i in pool.items)
+    tasks = (item for item in pool.items if item.use == "task")
+    counts = Counter((i.predicted, "right" if i.truth == i.predicted else "wrong") for i in tasks)
     return tuple((label, kind, count) for (label, kind), count in sorted(counts.items()))
 
 
@@ -381,6 +388,7 @@ def warnings_of(run: DryRun) -> list[str]:
     ]
     warnings += rated_warnings(run.rated)
     warnings += unkept(run.definition)
+    warnings += [str(problem).rstrip(".") for problem in health_problems(run.definition)]
     warnings += stimulus_warnings(run)
     warnings += _window_warnings(run.definition)
     if run.definition.reward.amount_cents == 0:

@@ -16,6 +16,7 @@ from crowd.platforms.base import PostingSpec, Quote
 from experiments.definition import Recruitment, StudyDefinition
 from experiments.errors import Problem, StudyError
 from experiments.models import Study
+from experiments.paradigms import get_paradigm
 from experiments.selectors import definition_of
 
 WORD = re.compile(r"\w{5,}")
@@ -30,7 +31,8 @@ def hourly_cents(definition: StudyDefinition) -> int:
 
 def check_ethics(definition: StudyDefinition, platform: str) -> list[Problem]:
     """Why a study may not be offered to people; empty: it may."""
-    return [*_pay_problems(definition, platform), *_text_problems(definition)]
+    pay, texts = _pay_problems(definition, platform), _text_problems(definition)
+    return [*pay, *texts, *health_problems(definition), *_undeclared(definition)]
 
 
 def _pay_problems(definition: StudyDefinition, platform: str) -> Iterator[Problem]:
@@ -89,6 +91,47 @@ def _text_problems(definition: StudyDefinition) -> Iterator[Problem]:
             f"must disclose what [ethics] deception declares ({deception[:120]!r}), and shares no "
             "words with it",
             "Say there what was withheld or misleading, in the words of the declaration.",
+        )
+
+
+def health_problems(definition: StudyDefinition) -> Iterator[Problem]:
+    """What a study with a colour check has to state, as its answers are health data."""
+    if definition.plates is None:
+        return
+    ethics = definition.ethics
+    if not ethics.special_category:
+        yield Problem(
+            "ethics.special_category",
+            "",
+            "must say what the colour check ([plates]) asks about, and on which ground: it is health data",
+            'Write it as your ethics board has it: "health data: a colour check with a consent of its own".',
+        )
+    if not ethics.deception:
+        yield Problem(
+            "ethics.deception",
+            "",
+            "must say what people are not told: why a study with a colour check ([plates]) ends for some",
+            "Write it, and disclose it in the debrief.",
+        )
+    if ethics.retention_days is None:
+        yield Problem(
+            "ethics.retention_days",
+            "",
+            "must say when the answers to the colour check ([plates]) are removed: people are promised that",
+            "Set the days after closing.",
+        )
+
+
+def _undeclared(definition: StudyDefinition) -> Iterator[Problem]:
+    """What people are not told, if the study does not declare it: they must learn it, and may then decide
+    again whether their answers are used."""
+    withheld = get_paradigm(definition.paradigm).withholds(definition)
+    if withheld and not definition.ethics.deception:
+        yield Problem(
+            "ethics.deception",
+            "",
+            f"must say what people are not told: {'; '.join(withheld)}",
+            "Write it in one sentence, and disclose it in the debrief.",
         )
 
 

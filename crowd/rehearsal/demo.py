@@ -257,8 +257,8 @@ def print_controls(
     pool = stored_pool(study, definition)
     plans = list(paradigm.plans(design_of(definition), pool, Streams(definition.seed)))
     explained = [c.name for c in definition.conditions if c.explainer]
-    if not any(trial.phase == "train" for plan in plans for trial in plan.trials):
-        terminal.line("This design has no training that an observer could learn from, so no controls ran.")
+    if not any(trial.phase == "train" and trial.explained for plan in plans for trial in plan.trials):
+        terminal.line("This design explains nothing that an observer could learn from, so no controls ran.")
         return None
     shown = material(study, folder)
     if unseen:

@@ -33,6 +33,10 @@ CONTEXT_FIELDS: Mapping[str, tuple[type, ...]] = {
     "focus_losses": (int,),
     "reloads": (int,),
     "questions": (list,),
+    "strokes": (int,),
+    "undos": (int,),
+    "first_stroke_ms": (int,),
+    "marked_with": (str,),
 }
 
 

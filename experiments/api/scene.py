@@ -12,7 +12,7 @@ from django.conf import settings
 from experiments.definition import StudyDefinition
 from experiments.gates import get_gate
 from experiments.kinds import get_kind
-from experiments.kinds.base import Button, Media, Text, Token
+from experiments.kinds.base import Button, Media, Text, Token, Value
 from experiments.models import Session
 from experiments.paradigms import get_paradigm
 from experiments.selectors import MAIN, Card, File, Shown, cards_of
@@ -69,6 +69,10 @@ class SessionScene:
 
     def words(self, name: str, /, **values: str) -> str:
         return self._words[name].format(**values)
+
+    def answered(self, position: int) -> Value | None:
+        given = self._session.responses.filter(position=position).values_list("value", flat=True)
+        return given.first()
 
     def tile(self) -> tuple[Media | None, Media | None, Text | None]:
         """The trial as an example in the reservoir: picture and explanation at tile size, or the text."""

@@ -14,6 +14,7 @@ from rest_framework import serializers
 from experiments.api.contents import TrialsField, serializer_of
 from experiments.gates import GATES
 from experiments.kinds import base
+from experiments.kinds.solve import MARKED_WITH
 
 Media = serializer_of(base.Media)
 Choice = serializer_of(base.Button)
@@ -21,8 +22,8 @@ Text = serializer_of(base.Text)
 
 MAX_MS = 86_400_000
 QUESTIONS_MAX, QUESTION_ID_MAX, CHANGES_MAX = 12, 24, 10_000
-"""What is taken of a page with several questions: how many, how long an id, how many changes."""
-QUESTION_KINDS = ["choice", "number", "text", "example", "predict", "rate"]
+"""What is taken of a page with several questions: how many, how long an id, how many changes, or strokes."""
+QUESTION_KINDS = ["choice", "number", "text", "tick", "example", "predict", "rate"]
 """Forms of a question on a page; no trial kinds, although one shares a name."""
 
 
@@ -39,10 +40,20 @@ class Example(serializers.Serializer[Any]):
     text = Text(allow_null=True, required=False)
 
 
+class Later(serializers.Serializer[Any]):
+    """Trials of the block that are handed out after those of its `trials`."""
+
+    kind = serializers.CharField()
+    phase = serializers.ChoiceField(["train", "test"])
+    count = serializers.IntegerField()
+
+
 class Block(serializers.Serializer[Any]):
     index = serializers.IntegerField()
     count = serializers.IntegerField()
+    first = serializers.IntegerField()
     trials = TrialsField()
+    later = Later(many=True)
     examples = Example(many=True)
 
 
@@ -54,7 +65,7 @@ class QuestionSerializer(serializers.Serializer[Any]):
     required = serializers.BooleanField()  # type: ignore[assignment]
     choices = Choice(many=True, allow_null=True)
     image = Media(allow_null=True)
-    explanation = Media(allow_null=True)
+    explanation = Media(allow_null=True, required=False)
     text = Text(allow_null=True)
     label = serializers.CharField(allow_null=True)  # type: ignore[assignment]
     low = serializers.CharField(allow_null=True)
@@ -69,6 +80,7 @@ class Page(serializers.Serializer[Any]):
     digest = serializers.CharField()
     html = serializers.CharField()
     questions = QuestionSerializer(many=True)
+    kept = serializers.DictField(child=serializers.CharField(), required=False)
 
 
 class Feedback(serializers.Serializer[Any]):
@@ -186,6 +198,20 @@ class ToldSerializer(serializers.Serializer[Any]):
     correct = serializers.BooleanField()
 
 
+class Kept(serializers.Serializer[Any]):
+    """The answer that stands (the first); nothing is said of it."""
+
+    choice = serializers.CharField()
+
+
+class Invitation(serializers.Serializer[Any]):
+    agree = serializers.BooleanField()
+
+
+class CheckResult(serializers.Serializer[Any]):
+    html = serializers.CharField()
+
+
 class QuestionNoted(serializers.Serializer[Any]):
     id = serializers.CharField(max_length=QUESTION_ID_MAX)
     ms = serializers.IntegerField(min_value=0, max_value=MAX_MS)
@@ -207,7 +233,11 @@ class ResponseContext(serializers.Serializer[Any]):
     reservoir_ms = serializers.IntegerField(required=False)
     focus_losses = serializers.IntegerField(required=False)
     reloads = serializers.IntegerField(required=False)
+    strokes = serializers.IntegerField(min_value=0, max_value=CHANGES_MAX, required=False)
     questions = serializers.ListField(child=QuestionNoted(), max_length=QUESTIONS_MAX, required=False)
+    undos = serializers.IntegerField(required=False)
+    first_stroke_ms = serializers.IntegerField(required=False)
+    marked_with = serializers.ChoiceField(MARKED_WITH, required=False)
 
 
 class ResponseItem(serializers.Serializer[Any]):
@@ -256,6 +286,8 @@ class Ended(serializers.Serializer[Any]):
     debrief = serializers.CharField(allow_null=True)
     exit = Exit()
     asks_again = serializers.BooleanField()
+    invites = serializers.BooleanField(required=False)
+    has_check = serializers.BooleanField(required=False)
     pay = serializers.ListField(child=serializers.CharField())
 
 

@@ -3,8 +3,10 @@ whitelist."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from typing import Any, cast
 
 from django.utils import timezone
@@ -13,7 +15,7 @@ from experiments.api.scene import PRACTICE_TRIAL, SessionScene, media
 from experiments.api.serializers import SessionState
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
-from experiments.gates import get_gate
+from experiments.gates import get_gate, told
 from experiments.gates.consent import NAME as CONSENT
 from experiments.gates.instructions import help_text
 from experiments.gates.pages import page_digest, page_html
@@ -26,7 +28,7 @@ from experiments.responses import last_feedback
 from experiments.selectors import MAIN, Card, File, cards_of, definition_of
 from experiments.sessions import Step, step_of
 from experiments.texts import html_of, text_digest
-from experiments.window import answers_of, board_of
+from experiments.window import answers_of, answers_px_of, board_of
 from experiments.words import page_words, placeholders, sight_words, words_for
 from stimuli.render.heatmap import scale_of
 
@@ -75,7 +77,7 @@ def _facts(
         "contact": definition.ethics.contact,
         "instructions": html_of(help_text(session, definition), placeholders(definition)),
         "picture_px": board.picture_px,
-        "answers_px": board.answers_px,
+        "answers_px": answers_px_of(definition),
         "tile_px": definition.render.tile_px,
         "min_view_ms": getattr(design, "min_view_ms", 1500),
         "gap_ms": getattr(design, "gap_ms", 300),
@@ -94,7 +96,8 @@ def _legend(cards: Sequence[Card], definition: StudyDefinition, has_maps: bool) 
     """What the colours of this person's maps mean, in the trials or on the page (`has_maps`). None if no map
     is shown, or if the recipe has no colours: it tells nothing of what others see."""
     recipe = definition.render.spec()
-    shown = (stimulus.explanation for card in cards for stimulus in card.shown.values())
+    mapped = (card for card in cards if get_kind(card.view.kind).has_maps)
+    shown = (stimulus.explanation for card in mapped for stimulus in card.shown.values())
     # What bars, sentences and other pictures say stands with them in words; a map says nothing.
     is_marked = any(file is not None and not file.is_text and not file.said for file in shown)
     if not (has_maps or is_marked) or recipe.style not in ("heat", "contour"):
@@ -106,12 +109,14 @@ def _legend(cards: Sequence[Card], definition: StudyDefinition, has_maps: bool) 
 def _page(session: Session, step: Step, definition: StudyDefinition) -> dict[str, Any] | None:
     words = words_for(definition)
     if step.stop is not None:
-        questions = get_gate(step.stop.gate).questions(session.study, step.stop)
+        gate = get_gate(step.stop.gate)
+        questions = gate.questions(session.study, step.stop)
         return {
             "kind": step.name,
             "digest": page_digest(session, step.stop, step.attempt),
             "html": page_html(session, step.stop),
             "questions": [_question(session, question, words) for question in questions],
+            "kept": told.kept(session, step.stop, step.attempt) if gate.keeps else {},
         }
     if step.name == "comment":
         return _plain_page("comment", words["comment"])
@@ -123,7 +128,8 @@ def _page(session: Session, step: Step, definition: StudyDefinition) -> dict[str
 
 
 def _plain_page(kind: str, text: str, words: Mapping[str, str] | None = None) -> dict[str, Any]:
-    return {"kind": kind, "digest": text_digest(kind, text), "html": html_of(text, words), "questions": []}
+    html = html_of(text, words)
+    return {"kind": kind, "digest": text_digest(kind, text), "html": html, "questions": [], "kept": {}}
 
 
 def ending_of(session: Session) -> str:
@@ -153,7 +159,9 @@ def _question(session: Session, question: dict[str, Any], words: Mapping[str, st
             role = question["id"] if part == "image" else f"{question['id']}/{part}"
             alt = words["alt_said"].format(text=file.said) if file.said else words[f"alt_{part}"]
             shown[part] = media(session, file, PRACTICE_TRIAL, role, alt).model_dump()
-    return {**question, **shown}
+    # Not even the name of a part that is missing leaves the server: in some studies it would tell something.
+    missing = {"explanation"} - {name for name, value in question.items() if value is not None}
+    return {name: value for name, value in {**question, **shown}.items() if name not in missing}
 
 
 def _block(
@@ -161,23 +169,33 @@ def _block(
 ) -> dict[str, Any]:
     """The next block with its trials; trials of a kind that is handed out alone come one at a time."""
     index = cards[step.next].view.block
-    if get_kind(cards[step.next].view.kind).is_alone:
-        served = [cards[step.next]]
+    block = [card for card in cards if card.view.block == index]
+    served = _served(block, cards[step.next])
+    if get_kind(served[0].view.kind).is_alone:
         _hand_out(session, served[0])
-    else:
-        served = [card for card in cards if card.view.block == index]
-        alone = next((at for at, card in enumerate(served) if get_kind(card.view.kind).is_alone), len(served))
-        served = served[:alone]
+    last = served[-1].view.position
+    later = Counter((card.view.kind, card.view.phase) for card in block if card.view.position > last)
     return {
         "index": index,
         "count": cards[-1].view.block + 1,
+        "first": block[0].view.position,
         "trials": [_trial(session, card, cards, definition) for card in served],
+        "later": [{"kind": kind, "phase": phase, "count": count} for (kind, phase), count in later.items()],
         "examples": [
             _example(session, card, definition)
             for card in cards
             if get_kind(card.view.kind).is_example and card.view.block <= index and MAIN in card.shown
         ],
     }
+
+
+def _served(block: Sequence[Card], following: Card) -> list[Card]:
+    """The trials of a block that are handed out with the one that follows: all of them; if some are handed
+    out alone, that one, or those without such a one between them."""
+    if get_kind(following.view.kind).is_alone:
+        return [following]
+    groups = groupby(block, key=lambda card: get_kind(card.view.kind).is_alone)
+    return next(run for run in (list(cards) for _, cards in groups) if following in run)
 
 
 def _hand_out(session: Session, card: Card) -> None:

@@ -17,10 +17,11 @@ from experiments.api.state import session_state
 from experiments.api.throttling import CallsPerToken
 from experiments.errors import InvalidRequest
 from experiments.gates import GATES
+from experiments.last_page import answer_invitation, check_result
 from experiments.models import Session
 from experiments.responses import Recorded, record_events, record_responses
 from experiments.selectors import cards_of
-from experiments.sessions import claim_if_due, pass_gate, session_of, step_of, tell
+from experiments.sessions import claim_if_due, keep, pass_gate, session_of, step_of, tell
 
 ERRORS = dict.fromkeys((400, 401, 403, 404, 409, 410, 413, 429), serializers.Error)
 
@@ -103,6 +104,47 @@ class ToldView(ParticipantView):
         digest = bodies.text_of(body, "digest", 64)
         question = bodies.text_of(body, "question", 40)
         return Response(asdict(tell(session, step, digest, question, body.get("choice"))))
+
+
+class KeptView(ParticipantView):
+    @extend_schema(
+        operation_id="keep",
+        request=serializers.GateAnswer,
+        responses={200: serializers.Kept, **ERRORS},
+        parameters=[OpenApiParameter("step", str, OpenApiParameter.PATH, enum=list(GATES.names))],
+    )
+    def post(self, request: Request, step: str) -> Response:
+        """The answer to one question of a page that is sent as a whole later, so that a page that is loaded
+        again goes on after it. The first answer stands."""
+        if step not in GATES:
+            raise Http404
+        session = session_of(bodies.bearer_token(request))
+        body = bodies.body_of(request, {"digest", "question", "choice"})
+        digest = bodies.text_of(body, "digest", 64)
+        question = bodies.text_of(body, "question", 40)
+        return Response({"choice": keep(session, step, digest, question, body.get("choice"))})
+
+
+class CheckResultView(ParticipantView):
+    @extend_schema(operation_id="check_result", responses={200: serializers.CheckResult, **ERRORS})
+    def get(self, request: Request) -> Response:
+        """What the colour check showed, after the end and on request alone."""
+        return Response({"html": check_result(session_of(bodies.bearer_token(request)))})
+
+
+class InvitationView(ParticipantView):
+    @extend_schema(
+        operation_id="invitation",
+        request=serializers.Invitation,
+        responses={200: serializers.Invitation, **ERRORS},
+    )
+    def post(self, request: Request) -> Response:
+        """Whether the person may be invited to another part, after the end. The first answer stands."""
+        session = session_of(bodies.bearer_token(request))
+        agree = bodies.body_of(request, {"agree"}).get("agree")
+        if not isinstance(agree, bool):
+            raise InvalidRequest("agree must be true or false.", fields={"agree": "true or false"})
+        return Response({"agree": answer_invitation(session, agree)})
 
 
 class ResponsesView(ParticipantView):

@@ -31,17 +31,22 @@ class Stop:
     place: Place
     attempts_max: int | None = None
     block: int | None = None
+    routes: bool = False
+    """It decides from which lane the person gets a slot: if there is none for them, the session ends after
+    it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
     """A try as it is stored; `passed` is None if nothing is judged. `device` comes with consent. `ends` says
-    that a failed try ends the session by the person's own will."""
+    that a failed try ends the session by the person's own will. `skips` are the kinds of pages that the
+    person does not meet by it."""
 
     value: dict[str, Any]
     passed: bool | None
     device: dict[str, Any] | None = None
     ends: bool = False
+    skips: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +59,11 @@ class Told:
 
 
 class GateKind(Protocol):
-    """The interface of a gate. Instances are stateless; `name` is also the wire's step."""
+    """The interface of a gate. Instances are stateless; `name` is also the wire's step. `keeps`: single
+    answers are stored as they are given, so that a page that is loaded again goes on after them."""
 
     name: ClassVar[str]
+    keeps: ClassVar[bool]
 
     def stops(self, study: Study, arm: Arm | None) -> tuple[Stop, ...]:
         """The pages of this gate that a session meets; `arm` is None until a slot is claimed."""
@@ -92,6 +99,7 @@ class BaseGate:
     """Defaults that most gates share; a gate may also define everything itself."""
 
     name: ClassVar[str]
+    keeps: ClassVar[bool] = False
 
     def stops(self, study: Study, arm: Arm | None) -> tuple[Stop, ...]:
         return (Stop(self.name, self.name, "start"),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from experiments.colour_vision import OFF
 from stimuli.registry import Table
 
 Page = Mapping[str, Any]
@@ -35,6 +36,10 @@ class PageReader(Protocol):
         """Something about themselves."""
         ...
 
+    def see(self, question: Any) -> str:
+        """The answer to a question about one picture, by looking at it."""
+        ...
+
 
 Form = Callable[[PageReader, Page, int], Mapping[str, Any]]
 
@@ -44,7 +49,13 @@ def device(reader: PageReader, page: Page, attempt: int) -> Mapping[str, Any]:
 
 
 def consent(reader: PageReader, page: Page, attempt: int) -> Mapping[str, Any]:
-    return {"agree": True}
+    """Agrees to all that is asked."""
+    return {"agree": True, **{q["id"]: True for q in page["questions"]}}
+
+
+def plates(reader: PageReader, page: Page, attempt: int) -> Mapping[str, Any]:
+    """Looks at each plate. Nothing changes the colours of a program's screen."""
+    return {q["id"]: reader.see(q) if q["image"] else OFF for q in page["questions"]}
 
 
 def instructions(reader: PageReader, page: Page, attempt: int) -> Mapping[str, Any]:
@@ -77,7 +88,7 @@ FORMS: Table[Form] = Table(
     {
         "device": "experiments.gates.forms:device",
         "consent": "experiments.gates.forms:consent",
-        "plates": "experiments.gates.forms:questions",
+        "plates": "experiments.gates.forms:plates",
         "questions": "experiments.gates.forms:questions",
         "instructions": "experiments.gates.forms:instructions",
         "quiz": "experiments.gates.forms:quiz",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from experiments.definition import StudyDefinition
-from experiments.words import table_of
+from experiments.sentences import table_of
 
 SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 LINK = re.compile(r"\]\(|<https?:|<mailto:")

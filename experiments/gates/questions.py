@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from experiments.definition import QuestionTable
 from experiments.gates import base
 from experiments.models import Session, Study
+from experiments.page_tables import QuestionTable
 from experiments.selectors import definition_of
 
 BEFORE, AFTER = "questions_before", "questions_after"

@@ -1,7 +1,8 @@
-"""Answers of a try that were told right or wrong before the whole try is judged.
+"""Single answers that are stored before the whole try is judged: some are told right or wrong at once, others
+are only kept, so that a page that is loaded again goes on after them.
 
-Each is stored before it is told, and then stands. Without that, a script could ask for every right answer
-first and give them afterwards.
+What is told is stored before it is told, and then stands. Without that, a script could ask for every right
+answer first and give them afterwards.
 """
 
 from __future__ import annotations
@@ -19,12 +20,26 @@ def kind_of(stop: Stop) -> str:
     return f"{stop.kind}_told"
 
 
-def store(session: Session, stop: Stop, attempt: int, question: str, choice: str) -> str:
-    """Stores the answer to one question and returns the answer that stands: the first. The caller holds the
-    session's lock."""
-    row, _ = Gate.objects.get_or_create(
-        session=session, kind=kind_of(stop), attempt=attempt, defaults={"value": {}}
-    )
+def kept_kind(name: str) -> str:
+    """The kind of the row that holds a page's answers kept so far."""
+    return f"{name}_kept"
+
+
+def kept(session: Session, stop: Stop, attempt: int) -> dict[str, str]:
+    """The answers of a try that were kept so far, by their questions."""
+    rows = Gate.objects.filter(session=session, kind=kept_kind(stop.kind), attempt=attempt)
+    return dict(rows.values_list("value", flat=True).first() or {})
+
+
+def drop_kept(session: Session, stop: Stop) -> None:
+    """Removes the answers of a page that was left out; when it was begun stays."""
+    Gate.objects.filter(session=session, kind=kept_kind(stop.kind)).update(value={})
+
+
+def store(session: Session, kind: str, attempt: int, question: str, choice: str) -> str:
+    """Stores the answer to one question in the try's row of this kind and returns the answer that stands: the
+    first. The caller holds the session's lock."""
+    row, _ = Gate.objects.get_or_create(session=session, kind=kind, attempt=attempt, defaults={"value": {}})
     first = str(row.value.setdefault(question, choice))
     row.save(update_fields=["value"])
     return first

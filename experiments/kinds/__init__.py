@@ -13,6 +13,7 @@ KINDS: Table[type[TrialKind]] = Table(
         "review": "experiments.kinds.review:Review",
         "solve": "experiments.kinds.solve:Solve",
         "rate": "experiments.kinds.rate:Rate",
+        "decide": "experiments.kinds.decide:Decide",
         "instructed": "experiments.kinds.instructed:Instructed",
     },
 )

@@ -7,7 +7,7 @@ observer may do with it. No other shared module asks which kind a trial is.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -156,6 +156,10 @@ class Scene(Protocol):
         """A sentence of the study's language and paradigm."""
         ...
 
+    def answered(self, position: int) -> Value | None:
+        """What this person answered at an earlier position; None: nothing yet."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -166,6 +170,17 @@ class Reply:
     rt_ms: int
     shown_ms: int
     context: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Found(Protocol):
+    """What an observer found in a task; `cells` are ascending cells of its grid, None beside no answer."""
+
+    @property
+    def choice(self) -> str: ...
+    @property
+    def cells(self) -> tuple[int, ...] | None: ...
+    @property
+    def took_ms(self) -> int: ...
 
 
 class Observer(Protocol):
@@ -187,8 +202,12 @@ class Observer(Protocol):
         """Looks at an explanation and answers one of the page's questions about it, by a point from 1."""
         ...
 
-    def pick(self, trial: Mapping[str, Any], name: str, options: Sequence[Hashable]) -> Any:
-        """One of the options, drawn for this trial and name from the observer's own stream."""
+    def locate(self, trial: Mapping[str, Any], nothing: str) -> Found:
+        """Solves the page's task and marks where the answer lies; `nothing` is the value of no answer."""
+        ...
+
+    def judge(self, trial: Mapping[str, Any]) -> tuple[bool, int]:
+        """Whether the answer on the page is accepted, and after how many milliseconds."""
         ...
 
     def linger_ms(self, trial: Mapping[str, Any], part: str = "") -> int:
@@ -213,11 +232,21 @@ class TrialKind(Protocol):
     """Its page may show two halves beside each other: pictures below a text, or above what explains them."""
     is_form: ClassVar[bool]
     """Its page has several questions, which scroll beside what they ask about, and no answer buttons."""
+    has_maps: ClassVar[bool]
+    """What marks its pictures are maps, so that a legend says what their colours mean."""
+    is_marked: ClassVar[bool]
+    """Its page has a picture to be marked, beside answers that are chosen and then sent."""
+    says: ClassVar[int]
+    """How many answers its page names above the buttons, a line for each; 0: it only asks."""
     columns: ClassVar[tuple[Column, ...]]
 
     def seen_by(self, trial: TrialView, person: str, streams: Streams) -> TrialView:
         """The trial as this person meets it, if that differs between people; the set of what is asked does
         not. `person` names the person within the study, `streams` are the study's."""
+        ...
+
+    def step(self, trial: TrialView) -> str:
+        """Which step of its item the trial is, for a kind whose items take several; else empty."""
         ...
 
     def content(self, trial: TrialView, scene: Scene) -> Content:
@@ -238,6 +267,10 @@ class TrialKind(Protocol):
 
     def choice(self, value: Value) -> str | None:
         """The answer as one of an item's labels; None for a kind that is not asked for a label."""
+        ...
+
+    def audited(self, trial: TrialView, value: Value) -> bool | None:
+        """Whether an answer to a known task is the one that everybody can see; None for all other trials."""
         ...
 
     def cells(self, trial: TrialView, value: Value) -> Mapping[str, Any]:
@@ -270,10 +303,16 @@ class Kind:
     asks_for_model: ClassVar[bool] = False
     has_pairs: ClassVar[bool] = False
     is_form: ClassVar[bool] = False
+    has_maps: ClassVar[bool] = True
+    is_marked: ClassVar[bool] = False
+    says: ClassVar[int] = 0
     columns: ClassVar[tuple[Column, ...]] = ()
 
     def seen_by(self, trial: TrialView, person: str, streams: Streams) -> TrialView:
         return trial
+
+    def step(self, trial: TrialView) -> str:
+        return ""
 
     def accepted(self, trial: TrialView) -> tuple[Value, ...]:
         return ()
@@ -285,6 +324,9 @@ class Kind:
     def choice(self, value: Value) -> str | None:
         return str(value["choice"]) if "choice" in value else None
 
+    def audited(self, trial: TrialView, value: Value) -> bool | None:
+        return None
+
     def cells(self, trial: TrialView, value: Value) -> Mapping[str, Any]:
         return {}
 
@@ -293,6 +335,23 @@ class Kind:
 
     def waits(self, content: Mapping[str, Any]) -> bool:
         return False
+
+
+KNOWN = "known"
+"""The `use` of a trial about a task whose answer everybody can see: it tells who follows the rules."""
+USE = Column(
+    "use",
+    "text",
+    "Solutions and reviews: what the trial is for. task: a task, or what a source really gave for it; known: "
+    "a task whose answer everybody can see; tuning: a task on which settings are chosen; lure: a false "
+    "answer with a region fit to it; alone: answer and region on an item that shows none.",
+    levels=("task", "known", "tuning", "lure", "alone"),
+)
+
+
+def worded(buttons: Sequence[Button], scene: Scene) -> tuple[Button, ...]:
+    """The buttons, with the study's own words on those that have no text, by their value."""
+    return tuple(b if b.text else b.model_copy(update={"text": scene.words(b.value)}) for b in buttons)
 
 
 def check_choice(choices: Sequence[str], value: Value) -> None:

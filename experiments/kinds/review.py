@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from experiments.kinds import base
+from experiments.kinds.solve import CANNOT_SAY
+
+ACCEPT, REJECT = "accept", "reject"
 
 
 class ReviewContent(base.Content):
@@ -19,11 +22,24 @@ class ReviewContent(base.Content):
 
 
 class Review(base.Kind):
+    """The trial's `extra` holds the `solution`'s key, its `answer` as it is shown (empty: "cannot say" in the
+    study's language) and as a `value`, the item's `truth` (empty: it shows none of the answers) and the `use`
+    of the trial. Nothing of it but the answer leaves the server."""
+
     name: ClassVar[str] = "review"
     content_model: ClassVar[type[base.Content]] = ReviewContent
     # The time to decide is measured, so the browser must not receive the next task in advance.
     is_alone: ClassVar[bool] = True
+    has_maps: ClassVar[bool] = False
     columns: ClassVar[tuple[base.Column, ...]] = (
+        base.Column("solution", "text", "Reviews: key of the solution; `condition` is its source."),
+        base.Column("answer", "text", "Reviews: the answer that was judged."),
+        base.USE,
+        base.Column(
+            "answer_right",
+            "flag",
+            "Reviews: whether the answer is the truth of the item; empty if the item shows no answer.",
+        ),
         base.Column("accepted", "flag", "Reviews: whether the solution was accepted."),
     )
 
@@ -32,8 +48,8 @@ class Review(base.Kind):
             image=scene.image(),
             mark=scene.explanation(),
             text=scene.text(),
-            answer=str(trial.extra["answer"]),
-            choices=scene.buttons,
+            answer=str(trial.extra["answer"]) or scene.words(CANNOT_SAY),
+            choices=base.worded(scene.buttons, scene),
         )
 
     def accepted(self, trial: base.TrialView) -> tuple[base.Value, ...]:
@@ -50,14 +66,32 @@ class Review(base.Kind):
         return None
 
     def answers(self, value: base.Value) -> tuple[str, ...]:
-        return ("accept" if value["accept"] else "reject",)
+        return (ACCEPT if value["accept"] else REJECT,)
+
+    def audited(self, trial: base.TrialView, value: base.Value) -> bool | None:
+        """A right answer to a known task is accepted, a wrong one rejected."""
+        if trial.extra.get("use") != base.KNOWN:
+            return None
+        return bool(value["accept"]) == _is_right(trial)
 
     def cells(self, trial: base.TrialView, value: base.Value) -> Mapping[str, Any]:
-        return {"accepted": value["accept"]}
+        """Trials of studies that were opened before have the answer in words alone."""
+        return {
+            "solution": trial.extra.get("solution", ""),
+            "answer": trial.extra.get("value", trial.extra["answer"]),
+            "use": trial.extra.get("use", "task"),
+            "answer_right": _is_right(trial),
+            "accepted": value["accept"],
+        }
 
     def preview(self, trial: base.TrialView) -> base.Value:
         return {"accept": True}
 
     def answer(self, observer: base.Observer, trial: Mapping[str, Any]) -> base.Reply:
-        took_ms = observer.linger_ms(trial)
-        return base.Reply({"accept": observer.pick(trial, "accept", (True, False))}, took_ms, took_ms)
+        accepts, took_ms = observer.judge(trial)
+        return base.Reply({"accept": accepts}, took_ms, took_ms)
+
+
+def _is_right(trial: base.TrialView) -> bool | None:
+    truth, value = trial.extra.get("truth", trial.truth), trial.extra.get("value")
+    return None if not truth or value is None else bool(value == truth)

@@ -9,6 +9,11 @@ from experiments.kinds import base
 
 CANNOT_SAY = "cannot_say"
 """The reserved choice of a person who finds no solution."""
+OVERLAP_MIN = 0.5
+"""Intersection over union with the planted region from which a mark shows the figure."""
+
+NOTED = ("strokes", "undos", "first_stroke_ms", "marked_with")
+MARKED_WITH = ("keyboard", "mouse", "touch", "pen", "several")
 
 
 class SolveContent(base.Content):
@@ -20,15 +25,33 @@ class SolveContent(base.Content):
 
 
 class Solve(base.Kind):
+    """The trial's `extra` holds `grid`, and `use`, which says what the item is for. Of a known task it may
+    hold `planted`, the cells that are known to hold the figure, and `truth`."""
+
     name: ClassVar[str] = "solve"
     content_model: ClassVar[type[base.Content]] = SolveContent
     seconds: ClassVar[float] = 12.0
+    has_maps: ClassVar[bool] = False
+    is_marked: ClassVar[bool] = True
     columns: ClassVar[tuple[base.Column, ...]] = (
         base.Column("region_cells", "integer", "Solutions: how many cells of the grid were marked.", "cells"),
+        base.Column(
+            "region", "json", "Solutions: the cells that were marked, from 0, row by row; empty if none were."
+        ),
+        base.Column("strokes", "integer", "Solutions: strokes of brush and eraser that changed a cell."),
+        base.Column("undos", "integer", "Solutions: how often a stroke was taken back."),
+        base.Column(
+            "first_stroke_ms",
+            "integer",
+            "Solutions: from the onset to the first stroke, on the page on which it was made.",
+            "ms",
+        ),
+        base.Column("marked_with", "text", "Solutions: what the region was marked with.", levels=MARKED_WITH),
+        base.USE,
     )
 
     def content(self, trial: base.TrialView, scene: base.Scene) -> SolveContent:
-        return SolveContent(image=scene.image(), grid=_grid(trial), choices=scene.buttons)
+        return SolveContent(image=scene.image(), grid=_grid(trial), choices=base.worded(scene.buttons, scene))
 
     def check(self, trial: base.TrialView, value: base.Value) -> None:
         """{"choice", "region"}: distinct cells in ascending order on the trial's own grid.
@@ -50,21 +73,38 @@ class Solve(base.Kind):
             return
         _check_region(region, _grid(trial))
 
+    def audited(self, trial: base.TrialView, value: base.Value) -> bool | None:
+        """The right answer, and a region that covers the planted one, if any is known."""
+        if trial.extra.get("use") != base.KNOWN:
+            return None
+        if value["choice"] != trial.extra["truth"]:
+            return False
+        planted = frozenset(trial.extra.get("planted", ()))
+        marked = frozenset(value.get("region") or ())
+        return not planted or len(marked & planted) >= OVERLAP_MIN * len(marked | planted)
+
     def cells(self, trial: base.TrialView, value: base.Value) -> Mapping[str, Any]:
         region = value.get("region")
-        return {"region_cells": None if region is None else len(region)}
+        return {
+            "region_cells": None if region is None else len(region),
+            "region": region,
+            "use": trial.extra.get("use", "task"),
+        }
+
+    def noted(self, context: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {name: context[name] for name in NOTED if name in context}
 
     def preview(self, trial: base.TrialView) -> base.Value:
         choice = CANNOT_SAY if CANNOT_SAY in trial.choices else trial.choices[0]
         return {"choice": choice, "region": None if choice == CANNOT_SAY else [0]}
 
     def answer(self, observer: base.Observer, trial: Mapping[str, Any]) -> base.Reply:
-        content = trial["content"]
-        choice = observer.pick(trial, "choice", [c["value"] for c in content["choices"]])
-        cell = observer.pick(trial, "cell", range(content["grid"] ** 2))
-        took_ms = observer.linger_ms(trial)
-        region = None if choice == CANNOT_SAY else [cell]
-        return base.Reply({"choice": choice, "region": region}, took_ms, took_ms)
+        found = observer.locate(trial, CANNOT_SAY)
+        region = None if found.cells is None else list(found.cells)
+        noted: dict[str, Any] = {"strokes": 0 if region is None else 1, "undos": 0}
+        if region is not None:
+            noted |= {"first_stroke_ms": found.took_ms, "marked_with": "mouse"}
+        return base.Reply({"choice": found.choice, "region": region}, found.took_ms, found.took_ms, noted)
 
 
 def _grid(trial: base.TrialView) -> int:

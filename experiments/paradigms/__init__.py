@@ -17,6 +17,7 @@ PARADIGMS: Table[type[Paradigm]] = Table(
         "reverse_turing": "experiments.paradigms.reverse_turing:ReverseTuring",
         "blind_review": "experiments.paradigms.blind_review:BlindReview",
         "rating": "experiments.paradigms.rating:Rating",
+        "assisted_decision": "experiments.paradigms.assisted_decision:AssistedDecision",
     },
 )
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from experiments.colour_vision import Eyes, Vision
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.errors import Problem
@@ -21,7 +22,7 @@ from stimuli.types import Use
 
 Timing = Literal["before", "after"]
 Aim = Literal["light", "strong"]
-PlannedTest = Literal["anova", "ranks", "pairs"]
+PlannedTest = Literal["anova", "ranks", "pairs", "contrasts"]
 Status = Literal["passed", "screened", "incomplete", "withdrawn", "declined"]
 LANE = "participant"
 """The lane of a study with a single lane."""
@@ -47,7 +48,8 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class PoolItem:
-    """An item as the planner sees it: what it is, what the model says, how surely (0-1)."""
+    """An item as the planner sees it: what it is, what the model says, how surely (0-1). `planted` are the
+    cells of the study's grid that are known to hold what decides, of known tasks alone."""
 
     key: str
     truth: str
@@ -55,6 +57,7 @@ class PoolItem:
     confidence: float
     group: str
     use: Use = "task"
+    planted: tuple[int, ...] = ()
 
     @property
     def correct(self) -> bool:
@@ -70,6 +73,9 @@ class PlanCondition:
     slots: int
 
 
+SolvedUse = Literal["solution", "lure", "alone"]
+
+
 class Solved(NamedTuple):
     """A frozen solution, as a plan may use it. `use`: what its source gave for the item; a lure (a false
     answer, with the mark of another solution of this source that gave it); or alone (such a mark on a blank
@@ -79,7 +85,7 @@ class Solved(NamedTuple):
     item: str
     source: str
     choice: str
-    use: Literal["solution", "lure", "alone"] = "solution"
+    use: SolvedUse = "solution"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +119,8 @@ class Pool:
 @dataclass(frozen=True, slots=True)
 class Surveyed:
     """An item as one model sees it. `index` is the logit of the predicted label. `flagged`: it must not be
-    chosen, for its explanation is empty under a condition of the study."""
+    chosen, for its explanation is empty under a condition of the study. `use` says what it is for,
+    `annotated` who gave it which label."""
 
     key: str
     truth: str
@@ -124,6 +131,7 @@ class Surveyed:
     logits: tuple[float, ...]
     flagged: bool = False
     use: Use = "task"
+    annotated: tuple[tuple[str, str], ...] = ()
 
 
 Source = tuple[str, str]
@@ -247,11 +255,13 @@ class Route:
 
     `gates` are the tries of this session. `lane` is the lane of an earlier session of the person, empty if
     there was none. `free` maps each lane of the study to its free slots that this person may still take.
+    `vision` is what the colour check says of the person; None: the study has none.
     """
 
     gates: tuple[GateTry, ...]
     lane: str
     free: Mapping[str, int]
+    vision: Vision | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +331,8 @@ class Paradigm(Protocol):
     """How many checks of each sort a study has if its file has no `[checks]`."""
     render: ClassVar[Mapping[str, str]]
     """The recipe of a study whose file has no `[render]`."""
+    texts: ClassVar[tuple[str, ...]]
+    """Keys of `[texts]` besides the common ones, for the people of some arms (`arm_texts`)."""
 
     merges_coinciding: ClassVar[bool]
     """Whether pages of one item that are the same under several conditions are met once and stand for all."""
@@ -329,12 +341,26 @@ class Paradigm(Protocol):
     planned_analysis: ClassVar[str]
     """What its reporter will test, as a preregistration says it; empty: the researcher writes it."""
 
+    def eyes(self, design: Any) -> Eyes | None:
+        """Whose colour vision a study of this design is for, if it is about colours: only for those who are
+        simulated. None: it is about something else."""
+        ...
+
     def scores(self, design: Any) -> bool:
         """Whether any answer of such a study is right or wrong, so that a bonus can be earned."""
         ...
 
     def check_definition(self, definition: StudyDefinition) -> Iterator[Problem]:
         """The mistakes in this study that only the paradigm can recognise."""
+        ...
+
+    def kinds_of(self, definition: StudyDefinition) -> tuple[str, ...]:
+        """Those of its kinds that this study has."""
+        ...
+
+    def buttons(self, definition: StudyDefinition) -> tuple[tuple[str, str], ...]:
+        """(value, text) of what its trials are answered with; an empty text stands for the word that the
+        study's language has for this value."""
         ...
 
     def wording(self, definition: StudyDefinition) -> Mapping[str, str]:
@@ -356,6 +382,11 @@ class Paradigm(Protocol):
 
     def material(self, definition: StudyDefinition, surveys: Mapping[Source, Survey]) -> Material:
         """Chooses what is rendered and planned. Raises PlanError."""
+        ...
+
+    def withholds(self, definition: StudyDefinition) -> tuple[str, ...]:
+        """What people are not told before the end, as clauses; a study that withholds something declares it
+        before it is offered to people."""
         ...
 
     def copies(self, definition: StudyDefinition) -> CopiesWanted | None:

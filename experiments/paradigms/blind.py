@@ -59,9 +59,11 @@ class BlindScore:
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """A scored test trial with all that a blind person could use; `right` is what the plan calls right."""
+    """A scored test trial with all that a blind person could use; `right` is what the plan calls right.
+    `other` is the true class if people are asked for the model's answer, else the model's answer."""
 
-    truth: str
+    asks_for_model: bool
+    other: str
     right: str
     item: str
     options: tuple[str, ...]
@@ -72,9 +74,11 @@ class _Test:
 def blind_scores(
     plans: Sequence[Plan], pool: Pool, features: Features | None = None
 ) -> tuple[BlindScore, ...]:
-    """Scores "true class", "always <value>" for each answer, "alternate", "majority", and "nearest".
+    """Scores "true class" or "model's answer", "always <value>" for each answer, "alternate", "majority", and
+    "nearest".
 
-    - true class: answers the item's true class.
+    - true class: answers the item's true class. Where people are asked for what is true, "model's answer"
+    instead: answers what the model says.
     - always: the same answer throughout.
     - alternate: goes round the buttons from the left, counting every trial with these buttons, also repeats.
     - majority: the commonest label among the training trials of the reservoir (if it is empty: all earlier
@@ -87,7 +91,9 @@ def blind_scores(
     tests = [rows for plan in plans if (rows := _tests(plan, pool))]
     if not tests:
         return ()
-    strategies: dict[str, Callable[[_Test], float]] = {"true class": lambda t: float(t.truth == t.right)}
+    strategies: dict[str, Callable[[_Test], float]] = {
+        "true class" if tests[0][0].asks_for_model else "model's answer": lambda t: float(t.other == t.right)
+    }
     for value, _ in pool.choices:
         strategies[f"always {value}"] = lambda t, value=value: float(value == t.right)  # type: ignore[misc]
     strategies["alternate"] = lambda t: float(t.options[t.turn % len(t.options)] == t.right)
@@ -227,9 +233,14 @@ def _tests(plan: Plan, pool: Pool) -> list[_Test]:
             continue
         if is_scored:
             item = items[trial.item]
-            learned = tuple((t.item, items[t.item].predicted) for t in _learned(trial, by_position) if t.item)
+            said = pool.predicted(item, trial.condition)
+            asks_for_model = get_kind(trial.kind).asks_for_model
+            shown = [items[t.item] for t in _learned(trial, by_position) if t.item]
+            # What is learned of an example is what is asked of others.
+            learned = tuple((i.key, i.predicted if asks_for_model else i.truth) for i in shown)
             options = tuple(choice.value for choice in trial.choices)
-            out.append(_Test(item.truth, trial.right or "", item.key, options, turn, learned))
+            other = item.truth if asks_for_model else said
+            out.append(_Test(asks_for_model, other, trial.right or "", item.key, options, turn, learned))
         turn += 1
     return out
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from experiments.design.rng import Streams
 from experiments.kinds import get_kind
-from experiments.kinds.base import INSTRUCTED, REPEAT, Check
+from experiments.kinds.base import INSTRUCTED, KNOWN, REPEAT
 from experiments.paradigms.base import Plan, PlannedTrial
 from experiments.paradigms.screening import Rule, read_rules
 
@@ -61,7 +61,12 @@ def pass_probability(
     for name, rule in known.items():
         if name in ("instructed_share_min", "repeat_share_min"):
             check = INSTRUCTED if name == "instructed_share_min" else REPEAT
-            by_rule[name] = _share_passed(rule, plan, check, slip_share)
+            asked = [len(trial.choices) for trial in plan.trials if trial.check == check]
+            by_rule[name] = _share_passed(rule, asked, slip_share)
+        elif name == "known_share_min":
+            # That a region has to fit as well makes a guess harder still.
+            known_tasks = [len(t.choices) for t in plan.trials if t.extra.get("use") == KNOWN]
+            by_rule[name] = _share_passed(rule, known_tasks, slip_share)
         elif name == "side_share_max":
             sizes = _answer_sizes(plan)
             exact = len(set(sizes)) <= 1
@@ -79,8 +84,8 @@ def _right(options: int, slip_share: float | None) -> float:
     return 1 / options if slip_share is None else 1 - slip_share
 
 
-def _share_passed(rule: Rule, plan: Plan, check: Check, slip_share: float | None) -> float:
-    asked = [len(trial.choices) for trial in plan.trials if trial.check == check]
+def _share_passed(rule: Rule, asked: Sequence[int], slip_share: float | None) -> float:
+    """`asked` are the numbers of options of what a share is taken of."""
     if not asked:
         return 1.0
     # Right answers among checks with unequal chances: the Poisson-binomial distribution, one check at a time.

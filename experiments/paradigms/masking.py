@@ -25,15 +25,26 @@ def task_said(
     """
     classes = [*(definition.stimuli.classes or ()), *filter(None, [definition.stimuli.target])]
     named = [name for name in classes if len(name) >= NAME_LENGTH_MIN]
-    for place, text in [*_places(definition), *further.items()]:
+    places = [*_places(definition), *further.items()]
+    told = "Say it in words that tell nothing of the task."
+    yield from _said(places, words, "is a word of the masked task", told)
+    yield from _said(places, named, "is the name of a class, which tells the masked task", _OTHER_NAMES)
+
+
+def words_said(
+    definition: StudyDefinition, words: Sequence[str], what: str, remedy: str
+) -> Iterator[Problem]:
+    """A problem for every place of the definition that says one of `words`, read as by `task_said`; `what`
+    it is, and the remedy."""
+    yield from _said([*_places(definition)], words, what, remedy)
+
+
+def _said(
+    places: Sequence[tuple[str, str]], words: Sequence[str], what: str, remedy: str
+) -> Iterator[Problem]:
+    for place, text in places:
         said = " ".join(WORD.findall(text.lower()))
-        for words_of, what, remedy in (
-            (words, "is a word of the masked task", "Say it in words that tell nothing of the task."),
-            (named, "is the name of a class, which tells the masked task", _OTHER_NAMES),
-        ):
-            for word in words_of:
-                if _stands_in(word, said):
-                    yield Problem(place, repr(word), what, remedy)
+        yield from (Problem(place, repr(word), what, remedy) for word in words if _stands_in(word, said))
 
 
 _OTHER_NAMES = 'Leave it out; answers are named by [stimuli] label_names = "drawn", or by [[answers]].'

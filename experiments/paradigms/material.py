@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from experiments.definition import StudyDefinition
@@ -17,10 +17,14 @@ from experiments.paradigms.base import (
     Survey,
     Surveyed,
 )
+from stimuli.types import Use
 
 
-def material_of(definition: StudyDefinition, surveys: Mapping[Source, Survey]) -> Material:
-    """One dataset, one model: items as the question sees them, balanced over predicted answer x correct.
+def material_of(
+    definition: StudyDefinition, surveys: Mapping[Source, Survey], beside: Collection[Use] = ()
+) -> Material:
+    """One dataset, one model: tasks as the question sees them, balanced over predicted answer x correct; and
+    all items of the uses `beside`, unless they are flagged.
 
     Raises BadDesign for a study with several datasets or models, and for a class that the model lacks.
     """
@@ -31,7 +35,9 @@ def material_of(definition: StudyDefinition, surveys: Mapping[Source, Survey]) -
         )
     ((source, survey),) = surveys.items()
     _refuse_unknown_classes(definition, survey.labels)
-    chosen = choose_items(definition, as_asked(definition, survey))
+    asked = as_asked(definition, survey)
+    others = [item for item in asked if item.use in beside and not item.flagged]
+    chosen = sorted([*choose_items(definition, asked), *others], key=lambda item: item.key)
     return Material(pool_of(definition, chosen), {source: tuple(chosen)})
 
 
@@ -82,19 +88,23 @@ def pool_of(definition: StudyDefinition, items: Sequence[Surveyed]) -> Pool:
 
 def as_asked(definition: StudyDefinition, survey: Survey) -> list[Surveyed]:
     """The items as the question sees them: classes as answers; predictions outside the classes are dropped
-    or restricted to those of them that the model has."""
+    or restricted to those of them that the model has. Blank items keep their empty truth, and all of them
+    stay."""
     stimuli = definition.stimuli
     if stimuli.target is not None:
         target = stimuli.target
 
         def side(name: str) -> str:
-            return "target" if name == target else "other"
+            return name and ("target" if name == target else "other")
 
         return [replace(i, truth=side(i.truth), predicted=side(i.predicted)) for i in survey.items]
     classes = stimuli.classes or survey.labels
     within = [name for name in classes if name in survey.labels]
     kept = []
     for item in survey.items:
+        if item.use == "blank":
+            kept.append(replace(item, predicted=definition.value_of(item.predicted)))
+            continue
         if item.truth not in classes:
             continue
         if item.predicted not in classes:
@@ -108,15 +118,16 @@ def as_asked(definition: StudyDefinition, survey: Survey) -> list[Surveyed]:
 
 
 def choose_items(definition: StudyDefinition, items: Sequence[Surveyed]) -> list[Surveyed]:
-    """At most `[stimuli] items` of those that are not flagged, as equally as possible over predicted label x
+    """At most `[stimuli] items` tasks that are not flagged, as equally as possible over predicted label x
     correct, by the study's seed. A flagged item's place goes to the next of its cell; the others stay."""
-    free = [item for item in items if not item.flagged]
+    tasks = [item for item in items if item.use == "task"]
+    free = [item for item in tasks if not item.flagged]
     wanted = min(definition.stimuli.items, len(free))
-    if len(items) <= definition.stimuli.items:
+    if len(tasks) <= definition.stimuli.items:
         return sorted(free, key=lambda item: item.key)
     streams = Streams(definition.seed)
     cells: dict[tuple[str, bool], list[Surveyed]] = {}
-    for item in sorted(items, key=lambda item: item.key):
+    for item in sorted(tasks, key=lambda item: item.key):
         cells.setdefault((item.predicted, item.truth == item.predicted), []).append(item)
     for name, members in sorted(cells.items()):
         order = streams("pool", name[0], int(name[1])).permutation(len(members))
@@ -131,7 +142,7 @@ def choose_items(definition: StudyDefinition, items: Sequence[Surveyed]) -> list
 
 
 def _pool_item(item: Surveyed) -> PoolItem:
-    return PoolItem(item.key, item.truth, item.predicted, item.confidence, item.group)
+    return PoolItem(item.key, item.truth, item.predicted, item.confidence, item.group, item.use)
 
 
 def _refuse_unknown_classes(definition: StudyDefinition, labels: Sequence[str]) -> None:

@@ -84,6 +84,7 @@ class ReverseTuring(BaseParadigm):
         "Conclusions hold on this study's texts unless the mixed model supports them."
     )
     render: ClassVar[Mapping[str, str]] = {"preset": "reverse-turing"}
+    texts: ClassVar[tuple[str, ...]] = tuple(TOLD.values())
 
     def material(
         self, definition: StudyDefinition, surveys: Mapping[base.Source, base.Survey]
@@ -115,6 +116,14 @@ class ReverseTuring(BaseParadigm):
     def arm_texts(self, definition: StudyDefinition) -> Mapping[str, str]:
         """In a crossed study each half has its text."""
         return TOLD if ReverseTuringDesign(**definition.design).masking == "crossed" else {}
+
+    def withholds(self, definition: StudyDefinition) -> tuple[str, ...]:
+        """The task, if it is masked, and that a control's marks stand for no explanation."""
+        is_masked = ReverseTuringDesign(**definition.design).task == "masked"
+        controls = [c.name for c in definition.conditions if c.role == "control" and c.explainer is not None]
+        task = 'what the model was made for ([design] task = "masked")' if is_masked else ""
+        marks = f'that marks of {" and ".join(controls)} say nothing of the model (role = "control")'
+        return tuple(filter(None, (task, marks if controls else "")))
 
     def seconds(self, design: ReverseTuringDesign) -> Mapping[str, float]:
         """A text takes longer than a picture, and longest if the task is hidden."""
@@ -167,23 +176,13 @@ def _sign_problems(definition: StudyDefinition, design: ReverseTuringDesign) -> 
 
 
 def _side_problems(definition: StudyDefinition, design: ReverseTuringDesign) -> Iterator[Problem]:
-    """Whether the texts of the two halves fit the design."""
-    is_crossed = design.masking == "crossed"
-    if is_crossed and design.task != "masked":
+    if design.masking == "crossed" and design.task != "masked":
         yield Problem(
             "design.masking",
             '"crossed"',
             "tells the task to one half alone, so that the pages of all must hide it",
             'Set task = "masked".',
         )
-    for name in TOLD.values():
-        if is_crossed != bool(definition.texts.get(name)):
-            yield Problem(
-                f"texts.{name}",
-                "",
-                'belongs to a study with masking = "crossed", and only to it',
-                "Write the text." if is_crossed else "Remove it.",
-            )
 
 
 def _masking_problems(definition: StudyDefinition, design: ReverseTuringDesign) -> Iterator[Problem]:

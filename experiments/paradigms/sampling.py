@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -17,6 +18,72 @@ GROUP_TRIES = 8
 """Cheap attempts to divide groups between training and test before the exact solver is called."""
 
 Blocks = tuple[tuple[PoolItem, ...], ...]
+CellBlocks = tuple[tuple[Cell, ...], ...]
+
+
+class Cells(Protocol):
+    """What is balanced within a session: which cell an item is in, and how many of each a session has."""
+
+    @property
+    def remedy(self) -> str:
+        """How else a pool with too few items of a cell could do, to follow the usual remedies."""
+        ...
+
+    def of(self, item: PoolItem) -> Cell: ...
+    def drawn(
+        self, train_sizes: Sequence[int], test_sizes: Sequence[int], index: int, streams: Streams
+    ) -> tuple[CellBlocks, CellBlocks]:
+        """The cells of slot `index`: (training blocks, test blocks), each block in no useful order."""
+        ...
+
+    def most_needed(self, train_count: int, test_count: int) -> tuple[Counter[Cell], Counter[str]]:
+        """The most items any slot needs, by cell and by mark ("right", "wrong"), training and test
+        together."""
+        ...
+
+    def words(self, cell: Cell) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class EvenCells:
+    """Predicted label x correct, or predicted label, or nothing, as the pool's `balance` says; all cells
+    alike, see `balanced_cells`."""
+
+    labels: tuple[str, ...]
+    by_label: bool
+    by_correct: bool
+
+    @classmethod
+    def of_pool(cls, pool: Pool) -> EvenCells:
+        by_label = pool.balance != "none"
+        labels = tuple(value for value, _ in pool.choices) if by_label else ("",)
+        return cls(labels, by_label, pool.balance == "prediction_x_correct")
+
+    @property
+    def remedy(self) -> str:
+        return ', or set balance = "prediction" or "none"' if self.by_label else ""
+
+    def of(self, item: PoolItem) -> Cell:
+        if not self.by_label:
+            return ("", "")
+        return (item.predicted, mark_of(item) if self.by_correct else "")
+
+    def drawn(
+        self, train_sizes: Sequence[int], test_sizes: Sequence[int], index: int, streams: Streams
+    ) -> tuple[CellBlocks, CellBlocks]:
+        return balanced_cells(self.labels, self.by_correct, train_sizes, test_sizes, index, streams)
+
+    def most_needed(self, train_count: int, test_count: int) -> tuple[Counter[Cell], Counter[str]]:
+        return most_needed(self.labels, self.by_correct, train_count, test_count)
+
+    def words(self, cell: Cell) -> str:
+        label, mark = cell
+        return f"{mark} predictions of {label!r}".strip() if label else "items"
+
+
+def mark_of(item: PoolItem) -> str:
+    """Whether the model is right about an item, as part of a cell."""
+    return RIGHT if item.correct else WRONG
 
 
 @dataclass
@@ -24,9 +91,8 @@ class ItemSampler:
     """Draws the items of slot 0, 1, 2, ... in turn; slot j never depends on how many slots follow.
 
     `train_sizes` and `test_sizes` are items per block. `draw()` returns (training blocks, test blocks), in
-    random order within each block. Cells (predicted label x correct, or predicted label, as the pool's
-    `balance` says) are balanced as `balanced_cells` promises. No item stands on both sides, nor do two items
-    of one group.
+    random order within each block. `cells` say what is balanced, by default `EvenCells` as the pool's
+    `balance` says. No item stands on both sides, nor do two items of one group.
 
     Exposure: test items are the least tested so far, training items the least trained so far, ties broken by
     the stream ("items", j). So within a cell whose items have groups of their own, two items' numbers of test
@@ -44,13 +110,13 @@ class ItemSampler:
     streams: Streams
     remedy: str = "ask for fewer trials in [design], or add items"
     per: str = "per session"
+    cells: Cells | None = None
     drawn: int = 0
     trained: Counter[str] = field(default_factory=Counter)
     tested: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self.labels = [value for value, _ in self.pool.choices] if self.pool.balance != "none" else [""]
-        self.by_correct = self.pool.balance == "prediction_x_correct"
+        self._cells = self.cells or EvenCells.of_pool(self.pool)
         self.by_cell: dict[Cell, list[PoolItem]] = defaultdict(list)
         self.groups: dict[str, list[PoolItem]] = defaultdict(list)
         known = {value for value, _ in self.pool.choices}
@@ -60,22 +126,15 @@ class ItemSampler:
                     f"item {item.key!r} is predicted {item.predicted!r}, which is not among the answers "
                     f"{', '.join(sorted(known))}: leave such items out of the pool, or add the class"
                 )
-            self.by_cell[self.cell(item)].append(item)
+            self.by_cell[self._cells.of(item)].append(item)
             self.groups[item.group].append(item)
         self._refuse_shortage()
-
-    def cell(self, item: PoolItem) -> Cell:
-        """The cell that an item belongs to under the pool's balance."""
-        if self.pool.balance == "none":
-            return ("", "")
-        return (item.predicted, (RIGHT if item.correct else WRONG) if self.by_correct else "")
 
     def draw(self) -> tuple[Blocks, Blocks]:
         """The training and test blocks of the next slot."""
         index = self.drawn
-        train_cells, test_cells = balanced_cells(
-            self.labels, self.by_correct, self.train_sizes, self.test_sizes, index, self.streams
-        )
+        sizes = self.train_sizes, self.test_sizes
+        train_cells, test_cells = self._cells.drawn(*sizes, index, self.streams)
         rng = self.streams("items", index)
         train_need = Counter(cell for block in train_cells for cell in block)
         test_need = Counter(cell for block in test_cells for cell in block)
@@ -121,7 +180,7 @@ class ItemSampler:
         missing = Counter(need)
         side = set()
         for name in order:
-            held = Counter(self.cell(item) for item in self.groups[name])
+            held = Counter(self._cells.of(item) for item in self.groups[name])
             if any(missing[cell] > 0 for cell in held):
                 side.add(name)
                 missing.subtract(held)
@@ -130,7 +189,7 @@ class ItemSampler:
         return frozenset(side)
 
     def _carries(self, side: frozenset[str], need: Counter[Cell]) -> bool:
-        held = Counter(self.cell(item) for name in side for item in self.groups[name])
+        held = Counter(self._cells.of(item) for name in side for item in self.groups[name])
         return all(held[cell] >= count for cell, count in need.items())
 
     def _exact_side(
@@ -147,7 +206,7 @@ class ItemSampler:
         held = np.zeros((len(cells), len(names)))
         for column, name in enumerate(names):
             for item in self.groups[name]:
-                held[cells.index(self.cell(item)), column] += 1
+                held[cells.index(self._cells.of(item)), column] += 1
         low = np.array([test_need[cell] for cell in cells])
         high = held.sum(axis=1) - np.array([train_need[cell] for cell in cells])
         solution = milp(
@@ -157,12 +216,16 @@ class ItemSampler:
             bounds=Bounds(0, 1),
         )
         if not solution.success:
+            train, test = (self._counts(need) for need in (train_need, test_need))
             raise GroupsTooLarge(
-                f"the pool's {len(names)} groups of items cannot be divided into training "
-                f"({_counts(train_need)}) and test ({_counts(test_need)}), since items of one group never "
-                f"stand on both sides, such as {self._largest_groups()}: {self.remedy}, from more groups"
+                f"the pool's {len(names)} groups of items cannot be divided into training ({train}) and test "
+                f"({test}), since items of one group never stand on both sides, such as "
+                f"{self._largest_groups()}: {self.remedy}, from more groups"
             )
         return frozenset(name for name, chosen in zip(names, solution.x, strict=True) if chosen > 0.5)
+
+    def _counts(self, need: Counter[Cell]) -> str:
+        return ", ".join(f"{count} {self._cells.words(cell)}" for cell, count in sorted(need.items()))
 
     def _largest_groups(self) -> str:
         largest = sorted(self.groups.items(), key=lambda group: (-len(group[1]), group[0]))[:NAMED_MAX]
@@ -170,9 +233,9 @@ class ItemSampler:
 
     def _refuse_shortage(self) -> None:
         totals = sum(self.train_sizes), sum(self.test_sizes)
-        by_cell, by_mark = most_needed(self.labels, self.by_correct, *totals)
+        by_cell, by_mark = self._cells.most_needed(*totals)
         needs, short = [], []
-        for mark in (WRONG, RIGHT) if self.by_correct else ():
+        for mark in (WRONG, RIGHT):
             have = sum(len(items) for (_, m), items in self.by_cell.items() if m == mark)
             if have < by_mark[mark]:
                 short.append(mark)
@@ -180,11 +243,11 @@ class ItemSampler:
         for cell, count in [] if needs else sorted(by_cell.items()):
             have = len(self.by_cell[cell]) if cell in self.by_cell else 0
             if have < count:
-                needs.append(f"needs {count} {_words(cell)} {self.per}, the pool has {have}")
+                needs.append(f"needs {count} {self._cells.words(cell)} {self.per}, the pool has {have}")
         if needs:
             need = "; ".join(needs)
-            other = ', or set balance = "prediction" or "none"' if self.pool.balance != "none" else ""
-            raise NotEnoughItems(f"{need}: {self.remedy}{_other_model(short)}{other}", need)
+            remedies = f"{self.remedy}{_other_model(short)}{self._cells.remedy}"
+            raise NotEnoughItems(f"{need}: {remedies}", need)
 
 
 def _fill(
@@ -204,14 +267,3 @@ def _other_model(short: Sequence[str]) -> str:
     if len(short) != 1:
         return ""
     return f", take a {'weaker' if short[0] == WRONG else 'stronger'} model"
-
-
-def _words(cell: Cell) -> str:
-    label, mark = cell
-    if not label:
-        return "items"
-    return f"{mark} predictions of {label!r}".strip()
-
-
-def _counts(need: Counter[Cell]) -> str:
-    return ", ".join(f"{count} {_words(cell)}" for cell, count in sorted(need.items()))

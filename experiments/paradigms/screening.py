@@ -49,6 +49,7 @@ RULES: dict[str, RuleKind] = {
     "training_attempts_max": RuleKind("before", "tries at the training", 1, 100, whole=True),
     "instructed_share_min": RuleKind("after", "share of instructed checks followed", 0, 1),
     "repeat_share_min": RuleKind("after", "share of repeat checks answered as trained", 0, 1),
+    "known_share_min": RuleKind("after", "share of known tasks answered as everybody can see", 0, 1),
     "total_minutes": RuleKind("after", "minutes from arrival to the end", 0, 1440, pair=True),
     "fastest_median_ms": RuleKind("after", "median response time of test trials", 0, 3_600_000),
     "side_share_max": RuleKind("after", "largest share of one answer over test trials", 0, 1),
@@ -222,6 +223,22 @@ def _judge_share(rule: Rule, check: Check, session: _Session) -> Reason | None:
     return Reason(rule.name, rule.timing, share, limit, evidence)
 
 
+def _judge_known(rule: Rule, session: _Session) -> Reason | None:
+    audits = [
+        get_kind(trial.kind).audited(trial, session.given[trial.position].value) for trial in session.trials
+    ]
+    known = [audit for audit in audits if audit is not None]
+    if not known:
+        return None
+    share, limit = sum(known) / len(known), _number(rule)
+    if share >= limit:
+        return None
+    given, needed = apart(share, limit, scale=2)
+    what = f"{sum(known)} of {len(known)} known tasks answered as everybody can see"
+    evidence = f"{what} ({given}%), at least {needed}% are needed"
+    return Reason(rule.name, rule.timing, share, limit, evidence)
+
+
 def _judge_minutes(rule: Rule, session: _Session) -> Reason | None:
     assert isinstance(rule.limit, tuple)
     low, high = rule.limit
@@ -312,6 +329,7 @@ _JUDGES: dict[str, Callable[[Rule, _Session], Reason | None]] = {
     "training_attempts_max": lambda rule, session: _judge_attempts(rule, session.gates),
     "instructed_share_min": lambda rule, session: _judge_share(rule, INSTRUCTED, session),
     "repeat_share_min": lambda rule, session: _judge_share(rule, REPEAT, session),
+    "known_share_min": _judge_known,
     "total_minutes": _judge_minutes,
     "fastest_median_ms": _judge_median,
     "side_share_max": _judge_side,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
+from experiments.colour_vision import Eyes
 from experiments.definition import StudyDefinition
 from experiments.errors import Problem
 from experiments.kinds.base import TrialView
@@ -27,6 +28,7 @@ class BaseParadigm:
     """Defaults for a crowd: one lane, one model, nothing revealed, the usual rules of screening."""
 
     name: ClassVar[str]
+    kinds: ClassVar[tuple[str, ...]]
     gates: ClassVar[tuple[str, ...]] = (
         "device",
         "consent",
@@ -42,14 +44,27 @@ class BaseParadigm:
     checks: ClassVar[Mapping[str, int]] = {"instructed": 2, "repeat": 0}
     merges_coinciding: ClassVar[bool] = False
     render: ClassVar[Mapping[str, str]] = {}
+    texts: ClassVar[tuple[str, ...]] = ()
     planned_test: ClassVar[PlannedTest] = "anova"
     planned_analysis: ClassVar[str] = ""
 
     def scores(self, design: Any) -> bool:
         return True
 
+    def eyes(self, design: Any) -> Eyes | None:
+        """All that see."""
+        return None
+
     def check_definition(self, definition: StudyDefinition) -> Iterator[Problem]:
         yield from ()
+
+    def kinds_of(self, definition: StudyDefinition) -> tuple[str, ...]:
+        """All of them."""
+        return self.kinds
+
+    def buttons(self, definition: StudyDefinition) -> tuple[tuple[str, str], ...]:
+        """The study's answers."""
+        return definition.choices
 
     def wording(self, definition: StudyDefinition) -> Mapping[str, str]:
         """All sentences are the paradigm's."""
@@ -70,6 +85,10 @@ class BaseParadigm:
     def material(self, definition: StudyDefinition, surveys: Mapping[Source, Survey]) -> Material:
         """One dataset, one model: items balanced over predicted answer x correct."""
         return material_of(definition, surveys)
+
+    def withholds(self, definition: StudyDefinition) -> tuple[str, ...]:
+        """Nothing that the study would have to declare."""
+        return ()
 
     def copies(self, definition: StudyDefinition) -> CopiesWanted | None:
         """None of its pictures is changed."""

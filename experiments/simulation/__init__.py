@@ -24,6 +24,8 @@ PEOPLE: Table[type[Person]] = Table(
         "word_prototype": "experiments.simulation.readers:WordPrototype",
         "word_reason": "experiments.simulation.readers:WordReason",
         "rater": "experiments.simulation.raters:Rater",
+        "plate_reader": "experiments.simulation.plate_reader:PlateReader",
+        "weak_reader": "experiments.simulation.plate_reader:WeakReader",
         "guesser": "experiments.simulation.people:Guesser",
         "careless": "experiments.simulation.people:Careless",
         "leaver": "experiments.simulation.leaver:Leaver",

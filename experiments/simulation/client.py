@@ -6,7 +6,7 @@ the session, show the page or the trials to the person, send the answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -23,7 +23,15 @@ from experiments.simulation.drawn import Drawn, drawn_words
 from experiments.simulation.line import Line, Refused, open_pool
 from experiments.simulation.pages import Reader
 from experiments.simulation.passage import Passage, read_text
-from experiments.simulation.people import ExampleView, Person, RateView, TestView
+from experiments.simulation.people import (
+    ExampleView,
+    JudgeView,
+    Located,
+    LocateView,
+    Person,
+    RateView,
+    TestView,
+)
 from experiments.simulation.sight import Percept
 from experiments.simulation.timing import CONSULT, STUDY_PICTURE
 from experiments.simulation.wire import (
@@ -40,6 +48,8 @@ from experiments.simulation.wire import (
     TrialWire,
     choices_of,
 )
+from stimuli.render.png import decode
+from stimuli.types import Pixels
 
 BATCH_MAX = 50
 STEPS_MAX = 200
@@ -88,7 +98,7 @@ class SimulatedSession:
     ) -> None:
         self.person, self.line, self.album, self.batch_max = person, line, album, batch_max
         self.sitting = sitting
-        self.reader = Reader(person, quiz, self._look, self._drawn, self._told)
+        self.reader = Reader(person, quiz, self._look, self._drawn, self._told, line.fetch)
         self.streams = Streams(0)
         self.examples: dict[str, ExampleView] = {}
         self.clock_ms = 0
@@ -328,9 +338,22 @@ class SimulatedSession:
             self.line.fetch(image["url"]) if image else None, self.line.fetch(mark["url"])
         )
 
-    def pick(self, trial: Mapping[str, Any], name: str, options: Sequence[Hashable]) -> Any:
-        rng = self.streams("pick", self.person.name, trial["position"], name)
-        return options[int(rng.integers(len(options)))]
+    def locate(self, trial: Mapping[str, Any], nothing: str) -> Located:
+        content = trial["content"]
+        answers = tuple(choice["value"] for choice in content["choices"])
+        picture = self._picture(content["image"])
+        found = self.person.locate(LocateView(trial["position"], answers, nothing, content["grid"], picture))
+        return replace(found, took_ms=max(found.took_ms, self._study["min_view_ms"]))
+
+    def judge(self, trial: Mapping[str, Any]) -> tuple[bool, int]:
+        content = trial["content"]
+        picture, mark = self._picture(content["image"]), self._picture(content["mark"])
+        accepts, took_ms = self.person.judge(JudgeView(trial["position"], content["answer"], picture, mark))
+        return accepts, max(took_ms, self._study["min_view_ms"])
+
+    def _picture(self, media: MediaWire | None) -> Pixels | None:
+        """As it was served, for a person who looks."""
+        return decode(self.line.fetch(media["url"])) if media is not None and self.person.looks else None
 
     def linger_ms(self, trial: Mapping[str, Any], part: str = "") -> int:
         rng = self.streams("linger", self.person.name, self._place(trial), *([part] if part else []))

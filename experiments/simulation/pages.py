@@ -34,9 +34,9 @@ REMARKS = (
 
 class Reader:
     """Fills in pages for one person. `quiz` maps question ids to the answers of a person who has read the
-    instructions; `look` fetches a picture, `draw` one with an explanation that is to be rated. `ask` tells
-    whether an answer fits, as the page does at once: step, page, question and choice -> what is told. Counts
-    the tries at each page, since a page that was failed is read again.
+    instructions; `look` fetches a picture, `draw` one with an explanation that is to be rated, `fetch` the
+    file of one. `ask` tells whether an answer fits, as the page does at once: step, page, question and choice
+    -> what is told. Counts the tries at each page, since a page that was failed is read again.
     """
 
     def __init__(
@@ -46,8 +46,10 @@ class Reader:
         look: Callable[[MediaWire], Percept],
         draw: Callable[[MediaWire | None, MediaWire | None], Drawn | None] = lambda image, mark: None,
         ask: Callable[[str, PageWire, str, str], Mapping[str, Any]] | None = None,
+        fetch: Callable[[str], bytes] = lambda url: b"",
     ) -> None:
         self.person, self.quiz, self.look, self.draw, self.ask = person, quiz, look, draw, ask
+        self.fetch = fetch
         self._tries: dict[str, int] = {}
         self._told: dict[str, str] = {}
         self._at: tuple[str, PageWire] | None = None
@@ -129,6 +131,11 @@ class Reader:
             return int(rng.integers(low, high + 1))
         longest = question["max_length"] or 1000
         return f"{SPEECH_MARK} {REMARKS[int(rng.integers(len(REMARKS)))]}"[:longest]
+
+    def see(self, question: QuestionWire) -> str:
+        assert question["image"] is not None
+        picture = self.fetch(question["image"]["url"])
+        return self.person.read_plate(question["id"], picture, choices_of(question["choices"])).value
 
     def _rng(self, *names: str) -> np.random.Generator:
         return Streams(0)("pages", self.person.name, *names)

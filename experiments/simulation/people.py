@@ -21,6 +21,7 @@ from experiments.simulation.passage import Passage
 from experiments.simulation.reading import asked_choice
 from experiments.simulation.sight import Percept
 from experiments.simulation.timing import ABSENCE, BURST, OBEY, RUSH, SKIM, STUDY_PICTURE, ExGaussian
+from stimuli.types import Pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,39 @@ class RateView:
     pair: tuple[Drawn | None, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class LocateView:
+    """A task to be solved on the screen: `answers` are the values of its buttons, `nothing` the one of a
+    person who finds none. `picture` uint8 (H, W, 3), as it was served; None for people who do not look.
+    `grid` is the side of the grid on which a region is marked."""
+
+    position: int
+    answers: tuple[str, ...]
+    nothing: str
+    grid: int
+    picture: Pixels | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """What was found: an answer and its cells in ascending order, or that there is nothing and no cells."""
+
+    choice: str
+    cells: tuple[int, ...] | None
+    took_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeView:
+    """Somebody's `answer` on the screen, in words; `mark` is the picture with its area outlined, None if it
+    is not shown. Pictures as in `LocateView`."""
+
+    position: int
+    answer: str
+    picture: Pixels | None = None
+    mark: Pixels | None = None
+
+
 class Person(Protocol):
     """A person who can take a study. `looks` says whether this person looks at the pictures."""
 
@@ -116,9 +150,18 @@ class Person(Protocol):
         """A point of the scale, from 1."""
         ...
 
+    def locate(self, view: LocateView) -> Located: ...
+    def judge(self, view: JudgeView) -> tuple[bool, int]:
+        """Whether the answer is accepted, and after how many milliseconds."""
+        ...
+
     def consults(self, position: int) -> bool: ...
     def pick(self, question: str, attempt: int, choices: Sequence[Choice], known: Choice | None) -> Choice:
         """The answer to a question on a page; `known` is the answer of a person who has read the page."""
+        ...
+
+    def read_plate(self, plate: str, picture: bytes, choices: Sequence[Choice]) -> Choice:
+        """What is seen on a plate of the colour check; `picture` is the file as it was served."""
         ...
 
 
@@ -164,6 +207,10 @@ class Someone:
             return known
         return any_of(choices, rng)
 
+    def read_plate(self, plate: str, picture: bytes, choices: Sequence[Choice]) -> Choice:
+        """Any answer: no eyes for colours."""
+        return any_of(choices, self._rng("plate", plate))
+
     def study_example(self, view: ExampleView) -> Reply:
         """Looks for a while, says "seen"."""
         took_ms = self.STUDYING.draw_ms(self._rng("example", view.position), self.traits.slowness)
@@ -172,6 +219,22 @@ class Someone:
     def rate(self, view: RateView) -> int:
         """Any point: no taste."""
         return any_point(view.points, self._rng("rate", view.place, view.question))
+
+    def locate(self, view: LocateView) -> Located:
+        return self._anywhere(view, self._rng("locate", view.position))
+
+    def judge(self, view: JudgeView) -> tuple[bool, int]:
+        """Accepts or rejects by chance."""
+        rng = self._rng("judge", view.position)
+        took_ms = self.STUDYING.draw_ms(rng, self.traits.slowness)
+        return bool(rng.random() < 0.5), took_ms
+
+    def _anywhere(self, view: LocateView, rng: np.random.Generator) -> Located:
+        """Any answer, with any cell."""
+        took_ms = self.STUDYING.draw_ms(rng, self.traits.slowness)
+        choice = view.answers[int(rng.integers(len(view.answers)))]
+        cell = int(rng.integers(view.grid**2))
+        return Located(choice, None if choice == view.nothing else (cell,), took_ms)
 
     def _rng(self, *names: str | int) -> np.random.Generator:
         return self.streams(self.kind, self.number, *names)

@@ -19,9 +19,18 @@ TEXT_MIX = "word_exemplar=0.27,word_prototype=0.27,word_reason=0.26,guesser=0.08
 RATER_MIX = "rater=0.8,guesser=0.08,careless=0.07,leaver=0.05"
 
 
+PLATES_MIX = "plate_reader=0.9,guesser=0.05,careless=0.05"
+INVITED_MIX = "weak_reader=0.9,guesser=0.05,careless=0.05"
+"""Of people in general, and of people who were invited for their eyes: declared, as 4.2 % would be few."""
+BY_EYES = {"ordinary": PLATES_MIX, "reduced": INVITED_MIX}
+
+
 def usual_mix(paradigm: Paradigm, design: BaseModel) -> str:
-    """Who comes to such a study if nothing else is asked: raters if no answer is right or wrong, else the
-    observers of what its pages show."""
+    """Who comes to such a study if nothing else is asked: readers of plates if it is for certain eyes, raters
+    if no answer is right or wrong, else the observers of what its pages show."""
+    eyes = paradigm.eyes(design)
+    if eyes is not None:
+        return BY_EYES[eyes]
     if not paradigm.scores(design):
         return RATER_MIX
     return DEFAULT_MIX if "image" in paradigm.modalities else TEXT_MIX

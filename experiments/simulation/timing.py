@@ -45,6 +45,8 @@ SKIM = ExGaussian(mu_ms=1800, sigma_ms=400, tau_ms=1400)
 """A training example, for a person who waits for the button."""
 READ_WORD_MS = 252
 """Reading a word silently: 238 words a minute (Brysbaert 2019, Journal of Memory and Language 109)."""
+MARK_CELL_MS = 60
+"""Painting over one cell of a grid with a brush that covers several at once."""
 BURST = ExGaussian(mu_ms=110, sigma_ms=30, tau_ms=40, floor_ms=40)
 """Pressing one key repeatedly."""
 ABSENCE = ExGaussian(mu_ms=25_000, sigma_ms=5000, tau_ms=30_000)

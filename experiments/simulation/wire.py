@@ -23,7 +23,7 @@ class ChoiceWire(TypedDict):
 
 class QuestionWire(TypedDict):
     id: str
-    kind: Literal["choice", "number", "text", "example", "predict", "rate"]
+    kind: Literal["choice", "number", "text", "tick", "example", "predict", "rate"]
     prompt: str
     required: bool
     choices: list[ChoiceWire] | None

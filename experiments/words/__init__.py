@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from experiments.definition import StudyDefinition
 from experiments.paradigms import get_paradigm
+from experiments.sentences import table_of, words_for
 from experiments.window import windows_of
-
-FOLDER = Path(__file__).parent
-LANGUAGES = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
-
-
-@lru_cache(maxsize=16)
-def table_of(language: str) -> Mapping[str, Any]:
-    """The whole table of a language: `pages`, `entry`, `legend`, and `paradigms` by name."""
-    return tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
-
-
-def words_for(definition: StudyDefinition) -> Mapping[str, str]:
-    """The sentences of a study's pages, in its language and in the words of its paradigm or its own."""
-    table, paradigm = table_of(definition.language), get_paradigm(definition.paradigm)
-    words = dict(table["pages"])
-    for voice in paradigm.voices(definition):
-        words |= table["paradigms"].get(voice, {})
-    return {**words, **paradigm.wording(definition)}
 
 
 def page_words(definition: StudyDefinition) -> Mapping[str, str]:
@@ -96,3 +76,18 @@ def placeholders(definition: StudyDefinition) -> dict[str, str]:
         "min_height_px": str(window.height_px),
         "legend": legend_of(definition),
     }
+
+
+__all__ = [
+    "FOLDER",
+    "LANGUAGES",
+    "entry_words",
+    "legend_of",
+    "money",
+    "page_words",
+    "pay_words",
+    "placeholders",
+    "sight_words",
+    "table_of",
+    "words_for",
+]

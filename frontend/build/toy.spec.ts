@@ -30,7 +30,7 @@ function sorting(): State {
   const text = { tokens: [{ text: "It is ", shade: null }, { text: "slow", shade: 0.8 }] };
   const content = { text, pair: [media("a"), media("b")], choices };
   const trial = { id: "t0", position: 0, kind: "sort", phase: "test" as const, content };
-  return state({ block: { index: 0, count: 1, trials: [trial], examples: [] }, total: 1 });
+  return state({ block: { index: 0, count: 1, first: 0, trials: [trial], later: [], examples: [] }, total: 1 });
 }
 
 /** A server that goes from the gate to one trial to the end. */
@@ -56,7 +56,7 @@ test("the built page asks the toy's gate and shows the toy's trial", async () =>
   const built = new DOMParser().parseFromString(readFileSync(join(out, "index.html"), "utf8"), "text/html");
   const script = built.querySelector("script")!.getAttribute("src")!.replace("/static/participant/", "");
   built.querySelector("script")!.remove();
-  built.querySelector("meta[name=legible]")!.setAttribute("content", "{}");
+  built.querySelector("meta[name=study]")!.setAttribute("content", "{}");
   document.head.innerHTML = built.head.innerHTML;
   document.body.innerHTML = built.body.innerHTML;
   // By Node itself, and as modules: the files load each other, as they do in a browser.

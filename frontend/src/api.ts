@@ -1,10 +1,12 @@
 /** The participant API over fetch: typed outcomes instead of exceptions, patience with networks, none with refusals. */
 import type {
+  CheckResult,
   Ended,
   ErrorBody,
   EventItem,
   Exit,
   Joined,
+  Kept,
   Page,
   Pay,
   Recorded,
@@ -92,6 +94,21 @@ export class Api {
   /** Stores the answer to one question of a page and hears whether it is right. */
   tell(kind: Page["kind"], digest: string, question: string, choice: string): Promise<Outcome<Told>> {
     return this.patiently("POST", `session/${kind}/told/`, { digest, question, choice });
+  }
+
+  /** Keeps the answer to one question of a page that is sent as a whole later; nothing is said of it. */
+  keep(kind: Page["kind"], digest: string, question: string, choice: string): Promise<Outcome<Kept>> {
+    return this.patiently("POST", `session/${kind}/kept/`, { digest, question, choice });
+  }
+
+  /** One attempt: the person may press again. */
+  checkResult(): Promise<Outcome<CheckResult>> {
+    return this.once("GET", "session/check/");
+  }
+
+  /** One attempt, as well. */
+  invitation(agree: boolean): Promise<Outcome<unknown>> {
+    return this.once("POST", "session/invitation/", { agree });
   }
 
   /** One attempt: a person waits before an open dialog. */

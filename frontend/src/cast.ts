@@ -1,6 +1,7 @@
 /** The specs' small world: a study with one block of two examples and two test trials. Never part of the bundle. */
 import { Api } from "./api";
 import type { Desk } from "./desk";
+import { Draft } from "./draft";
 import { EventLog } from "./events";
 import { FullScreen } from "./fullscreen";
 import { Pictures } from "./media";
@@ -80,6 +81,8 @@ export function state(changes: Partial<State> = {}): State {
     block: {
       index: 0,
       count: 1,
+      first: 0,
+      later: [],
       trials: [learn(0), learn(1), predict(2), predict(3)],
       examples: [example("t0"), example("t1")],
     },
@@ -116,6 +119,9 @@ export function state(changes: Partial<State> = {}): State {
     ...changes,
   };
 }
+
+/** Nothing was begun, and nothing is kept. */
+export const noDraft = { text: null, keep: () => undefined };
 
 export function page(kind: string, questions: Question[] = [], html = "<p>Text</p>"): Page {
   return { kind, digest: `digest-${kind}`, html, questions };
@@ -208,7 +214,8 @@ export async function desk(
   const pictures = new Pictures({ load: async () => new Image(), wait: noWait });
   const events = new EventLog({ send: (batch) => api.events(batch) });
   const display = { fullscreen: new FullScreen(shell, events), refresh_ms: null };
-  return { api, outbox, events, pictures, shell, storage, words: en, reloads: 0, ...display };
+  const draft = await Draft.open(storage);
+  return { api, outbox, events, pictures, shell, storage, draft, words: en, reloads: 0, ...display };
 }
 
 /**

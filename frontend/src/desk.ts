@@ -1,5 +1,6 @@
 /** What pages and trials work with; made once in `main.ts`. */
 import type { Api } from "./api";
+import type { Draft } from "./draft";
 import type { EventLog } from "./events";
 import type { FullScreen } from "./fullscreen";
 import type { Pictures } from "./media";
@@ -16,6 +17,8 @@ export interface Desk {
   pictures: Pictures;
   shell: Shell;
   storage: Storage;
+  /** What is begun of the trial that is shown. */
+  draft: Draft;
   words: Words;
   /** Reloads since the last answer; goes with the next one. */
   reloads: number;

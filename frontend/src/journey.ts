@@ -149,8 +149,15 @@ export class Journey {
   private ending(farewell: Ended, title: string, stored: number | null): Ending {
     const remove = async (): Promise<boolean> => (await this.desk.api.withdraw("debrief", true)).ok;
     // A server that is a version behind says nothing of pay.
-    const { debrief, exit, asks_again, pay = [] } = farewell;
-    return { title, html: debrief, stored, exit, pay, remove: asks_again ? remove : null };
+    const { debrief, exit, asks_again, invites, has_check, pay = [] } = farewell;
+    const { api } = this.desk;
+    const invite = async (agree: boolean): Promise<boolean> => (await api.invitation(agree)).ok;
+    const check = async (): Promise<string | null> => {
+      const outcome = await api.checkResult();
+      return outcome.ok ? outcome.value.html : null;
+    };
+    const offers = { invite: invites ? invite : null, check: has_check ? check : null };
+    return { title, html: debrief, stored, exit, pay, remove: asks_again ? remove : null, ...offers };
   }
 
   private async withdraw(): Promise<void> {
@@ -169,6 +176,7 @@ export class Journey {
     const outcome = await desk.api.withdraw(reason, erase);
     if (!outcome.ok) return this.refused(outcome.problem);
     await desk.outbox.clear();
+    desk.draft.drop();
     const { left, left_title } = desk.words.finish;
     const html = outcome.value.debrief ?? h("p", {}, left).outerHTML;
     return { kind: "ending", ending: this.ending({ ...outcome.value, debrief: html }, left_title, null) };

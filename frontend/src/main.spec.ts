@@ -4,14 +4,14 @@ import { newAttempt, readConfig, start } from "./main";
 function written(config: Record<string, string>): Document {
   const page = document.implementation.createHTMLDocument();
   const meta = page.createElement("meta");
-  meta.name = "legible";
+  meta.name = "study";
   meta.content = JSON.stringify(config);
   page.head.append(meta);
   return page;
 }
 
 beforeEach(() => {
-  document.head.innerHTML = '<meta name="legible" content="{}">';
+  document.head.innerHTML = '<meta name="study" content="{}">';
 });
 
 test("it reads what the server wrote, and does without the language", () => {

@@ -3,12 +3,14 @@ import "./style/examples.css";
 import "./style/questions.css";
 import "./style/trials.css";
 import "./style/rating.css";
+import "./style/solving.css";
 import "./style/reveal.css";
 import "./style/presentation.css";
 import "./style/pages.css";
 import { Api, type Link, type Problem } from "./api";
 import type { Desk } from "./desk";
 import { h } from "./dom";
+import { Draft } from "./draft";
 import { EventLog } from "./events";
 import { FullScreen } from "./fullscreen";
 import { Journey } from "./journey";
@@ -33,7 +35,7 @@ export interface Config {
 
 /** What the server wrote into the page's meta tag. */
 export function readConfig(page: Document): Config {
-  const text = page.querySelector<HTMLMetaElement>('meta[name="legible"]')?.content ?? "";
+  const text = page.querySelector<HTMLMetaElement>('meta[name="study"]')?.content ?? "";
   const config = JSON.parse(text) as Partial<Config>;
   const { study = "", platform = "", api = "/api/", language = "" } = config;
   return { study, platform, api, language };
@@ -91,10 +93,11 @@ async function travel(api: Api, shell: Shell, storage: Storage, joined: Joined):
   await keys.restore(storage, state.study.keys);
   const fullscreen = new FullScreen(shell, events);
   const display = { fullscreen, refresh_ms: null };
-  const desk: Desk = { api, outbox, events, pictures, shell, storage, words, reloads, ...display };
+  const draft = await Draft.open(storage);
+  const desk: Desk = { api, outbox, events, pictures, shell, storage, draft, words, reloads, ...display };
   journey = new Journey(desk, state);
   events.watch();
-  watchConnection(shell, outbox);
+  watchConnection(shell, outbox, draft);
   void outbox.flush();
   // While the person reads. What does not come now is asked for again when the trials begin, and said there.
   void loadTrials().catch(() => undefined);
@@ -110,14 +113,14 @@ async function countReloads(storage: Storage, inTrials: boolean): Promise<number
   return reloads;
 }
 
-function watchConnection(shell: Shell, outbox: Outbox): void {
+function watchConnection(shell: Shell, outbox: Outbox, draft: Draft): void {
   const link = (now: Link) => () => shell.linked(now);
   shell.count(outbox.count);
   window.addEventListener("offline", link("offline"));
   window.addEventListener("online", link("up"));
   window.addEventListener("beforeunload", (event) => {
     // Kept on disk, answers go with the next visit; kept in memory only, they would be gone.
-    if (outbox.count > 0 && !outbox.survivesReload) event.preventDefault();
+    if ((outbox.count > 0 && !outbox.survivesReload) || draft.isAtRisk) event.preventDefault();
   });
 }
 

@@ -16,6 +16,8 @@ export type EventItem = Schemas["EventItemRequest"];
 export type Ended = Schemas["Ended"];
 export type Pay = Schemas["Pay"];
 export type Told = Schemas["Told"];
+export type Kept = Schemas["Kept"];
+export type CheckResult = Schemas["CheckResult"];
 export type Feedback = Schemas["Feedback"];
 export type ErrorBody = Schemas["Error"];
 
@@ -30,9 +32,17 @@ export type InstructedTrial = Schemas["InstructedTrial"];
 export type ReviewTrial = Schemas["ReviewTrial"];
 export type SolveTrial = Schemas["SolveTrial"];
 export type RateTrial = Schemas["RateTrial"];
+export type DecideTrial = Schemas["DecideTrial"];
 
 /** Every kind of trial that the server's core sends. */
-export type Trial = LearnTrial | PredictTrial | InstructedTrial | ReviewTrial | SolveTrial | RateTrial;
+export type Trial =
+  | LearnTrial
+  | PredictTrial
+  | InstructedTrial
+  | ReviewTrial
+  | SolveTrial
+  | RateTrial
+  | DecideTrial;
 /** A trial of any kind, a lab's own too. */
 export interface AnyTrial {
   id: string;

@@ -92,6 +92,11 @@ export class Shell {
     document.documentElement.scrollTop = 0;
   }
 
+  /** Whether the page has such a thing. */
+  holds(selector: string): boolean {
+    return this.main.querySelector(selector) !== null;
+  }
+
   announce(text: string): void {
     this.voice.textContent = text;
   }

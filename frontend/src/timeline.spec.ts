@@ -1,6 +1,6 @@
 import { pressKey } from "@jspsych/test-utils";
 import { openTrials, picturesOf } from "./block";
-import { AnswerServer, desk, example, find, instructed, item, learn, media, predict, state, until } from "./cast";
+import { AnswerServer, desk, example, find, instructed, item, json, learn, media, predict, state, until } from "./cast";
 import type { Desk } from "./desk";
 import type { AnyTrial, State } from "./model";
 import { CannotShow } from "./plugins/kind";
@@ -30,8 +30,7 @@ test("it leaves out what the server has and what waits in the outbox", () => {
 
 test("it loads the pictures of the remaining trials and of their examples, and no others", () => {
   const block = {
-    index: 0,
-    count: 1,
+    ...{ index: 0, count: 1, first: 0, later: [] },
     trials: [learn(0), predict(1)],
     examples: [example("t0"), example("t9")],
   };
@@ -42,7 +41,7 @@ test("it loads the pictures of the remaining trials and of their examples, and n
 test("it loads the pictures of a kind that it knows nothing about, wherever they are", () => {
   const content = { pair: [media("a"), { image: media("b"), mark: null }], text: { tokens: [] }, choices: [] };
   const trial = { ...predict(0), kind: "sort", content };
-  const urls = picturesOf({ index: 0, count: 1, trials: [trial], examples: [example("t0")] }, [trial]);
+  const urls = picturesOf({ index: 0, count: 1, first: 0, later: [], trials: [trial], examples: [example("t0")] }, [trial]);
   expect(urls.map((one) => one.url)).toEqual(["/m/a", "/m/b"]);
 });
 
@@ -53,7 +52,6 @@ function blockOf(...trials: AnyTrial[]): State {
 
 test.each([
   ["a kind that it has never heard of", { ...predict(1), kind: "weigh" }, "weigh"],
-  ["a kind whose page is still to come", { ...predict(1), kind: "review" }, "review"],
   ["a name that every object has", { ...predict(1), kind: "constructor" }, "constructor"],
 ])("it shows nothing at all in place of %s", async (_what, trial, kind) => {
   const server = new AnswerServer();
@@ -189,6 +187,107 @@ test("it stops at once, without an answer, when the server goes first", async ()
   await run;
   expect(given.outbox.count).toBe(0);
   expect(server.stored).toHaveLength(0);
+});
+
+/** A server that hands out one trial at a time of a block of these; the state that a page joins with is its first. */
+async function oneByOne(trials: AnyTrial[], changes: Partial<State["study"]> = {}) {
+  const server = new AnswerServer();
+  const asked: number[] = [];
+  const whole = blockOf(...trials);
+  const now = (): State => {
+    const next = server.stored.length;
+    const later = trials.slice(next + 1);
+    const kinds = [...new Set(later.map(({ kind }) => kind))];
+    const counted = kinds.map((kind) => ({ kind, phase: "test" as const, count: later.filter((each) => each.kind === kind).length }));
+    const block = next < trials.length ? { ...whole.block!, trials: [trials[next]!], later: counted, count: 2 } : null;
+    return { ...whole, block, next, total: trials.length + 1, study: { ...whole.study, ...changes } };
+  };
+  const fetching = async (input: unknown, init?: RequestInit): Promise<Response> => {
+    if (!String(input).endsWith("session/") || server.offline) return server.fetch(input, init);
+    asked.push(server.stored.length);
+    return json(200, now());
+  };
+  const given = await desk(fetching as typeof fetch);
+  return { server, given, asked, first: now() };
+}
+
+const judged = [{ value: "accept", text: "Accept", key: "f" }, { value: "reject", text: "Reject", key: "j" }]; // prettier-ignore
+
+function review(position: number): AnyTrial {
+  const content = { image: media(`i${position}`), mark: null, text: null, answer: `${position}`, choices: judged };
+  return { id: `t${position}`, position, kind: "review", phase: "test", content };
+}
+
+test("what is handed out one at a time follows without a page between, and counts as one block", async () => {
+  const { server, given, asked, first } = await oneByOne([review(0), review(1), instructed(2), review(3)]);
+  const { run } = await begin(given, first);
+  expect([...document.querySelectorAll("li")].map((line) => line.textContent)).toEqual([
+    "3 pictures where you predict the answer",
+    "1 page that asks you to press a key",
+  ]);
+  const pages: string[] = [];
+  const watch = new MutationObserver(() => pages.push(find("main").textContent.trim()));
+  find(".button.primary").click();
+  await until(() => document.querySelector(".board"));
+  watch.observe(find("main"), { childList: true, subtree: true });
+  const lines: string[] = [];
+  for (const key of ["f", "j", "3", "f"]) {
+    await until(() => document.querySelector(".answer") && isActive());
+    lines.push(find(".line").textContent);
+    await answer(key);
+  }
+  await run;
+  expect(server.stored.map((stored) => stored.value)).toEqual([{ accept: true }, { accept: false }, { choice: "3" }, { accept: true }]);
+  // After the last one of the block nothing is asked for here: where the session stands is for the journey.
+  expect(asked).toEqual([1, 2, 3]);
+  expect(lines.map((line) => line.split(" · ").slice(0, 2).join(" · "))).toEqual([
+    "Part 1 of 2 · Task 1 of 4", "Part 1 of 2 · Task 2 of 4", "Part 1 of 2 · Predicting", "Part 1 of 2 · Task 4 of 4",
+  ]); // prettier-ignore
+  for (const shown of pages.slice(0, -1)) expect(shown === "" || /Answer: \d|Press|press/.test(shown), shown).toBe(true);
+});
+
+test("the blank between two of them covers the way to the server, and is no shorter", async () => {
+  const { given, first } = await oneByOne([review(0), review(1)], { gap_ms: 250 });
+  await begin(given, first);
+  find(".button.primary").click();
+  await until(() => document.querySelector(".answer") && isActive());
+  const [board, loaded] = [find(".board"), vi.spyOn(given.pictures, "load")];
+  await pressKey("f");
+  await until(() => !board.isConnected);
+  const from_ms = performance.now();
+  await until(() => loaded.mock.results.length > 0);
+  await loaded.mock.results[0]!.value;
+  // Decoded while the page is still blank.
+  expect([document.querySelector(".board"), find("main").textContent.trim()]).toEqual([null, ""]);
+  await until(() => document.querySelector(".board"));
+  expect(performance.now() - from_ms).toBeGreaterThanOrEqual(240);
+});
+
+test("without a network it says that it waits, keeps the answer, and comes back to a blank before the next one", async () => {
+  const { server, given, first } = await oneByOne([review(0), review(1)], { gap_ms: 60 });
+  await begin(given, first);
+  find(".button.primary").click();
+  await until(() => document.querySelector(".answer") && isActive());
+  server.offline = true;
+  await answer("f");
+  await until(() => document.querySelector(".wait"));
+  expect([find(".wait").textContent, find(".strip").textContent]).toEqual([
+    "One moment…", "You are offline. 1 answer is kept here; please leave this page open.",
+  ]); // prettier-ignore
+  const seen: string[] = [];
+  new MutationObserver(() => seen.push(document.querySelector(".wait") ? "wait" : document.querySelector(".board") ? "board" : "blank")).observe(find("main"), { childList: true, subtree: true }); // prettier-ignore
+  server.offline = false;
+  await until(() => document.querySelector(".board"));
+  expect([...new Set(seen)]).toEqual(["blank", "board"]);
+});
+
+test("a reload in the middle of them comes back, and says where", async () => {
+  const { server, given } = await oneByOne([review(0), review(1)]);
+  server.stored.push(item(0));
+  const again = (await given.api.state()) as { value: State };
+  await begin(given, again.value);
+  expect(find("h1").textContent).toBe("Welcome back");
+  expect(find("main").textContent).toContain("number 2 of 3");
 });
 
 test("it says when pictures do not load and tries again on request", async () => {

@@ -4,7 +4,7 @@ import { examplesFor, openTrials } from "./block";
 import type { Desk } from "./desk";
 import { h } from "./dom";
 import type { AnyTrial, Block, State } from "./model";
-import { startPage, untoldPage } from "./pages/block";
+import { loadQuietly, startPage, untoldPage } from "./pages/block";
 import { UNTIL_ANSWER, type Presentation } from "./plugins/exposure";
 import type { Answered, Kind, PluginClass, Shown } from "./plugins/kind";
 import { kindOf } from "./plugins/kinds";
@@ -20,34 +20,94 @@ export { loadKinds } from "./plugins/kinds";
  * `CannotShow`, before anything is shown, if one of its trials is of a kind that the page lacks.
  */
 export async function runBlock(desk: Desk, state: State, stop: AbortSignal): Promise<void> {
-  const block = state.block;
-  const trials = openTrials(state, (id) => desk.outbox.holds(id));
-  if (block === null) return;
-  const first = await unseen(desk, state);
-  const shown = first === null ? trials : [first.trial, ...trials];
-  if (shown.length > 0) {
-    const kinds = await Promise.all(shown.map((trial) => kindOf(trial)));
-    const place = { desk, state, block, first, stop };
-    const descriptions = shown.map((trial, index) => description(place, trial, kinds[index]!));
-    stop.addEventListener("abort", () => desk.fullscreen.leave(), { once: true });
-    if (state.study.presentation.fullscreen) await desk.fullscreen.offer(stop);
-    const measured = measure(desk);
-    const asking = new Set(shown.filter((_trial, index) => kinds[index]!.asks_key).map((trial) => trial.id));
-    const untold = await untoldOf(block);
-    const ahead = { ...place, trials, shown, asking, untold };
-    await startPage(ahead);
-    if (isStaged(state)) await Promise.race([measured, new Promise((resolve) => setTimeout(resolve, MEASURE_MS))]);
-    const told = untold === null ? 0 : shown.indexOf(untold.first);
-    if (untold !== null && told > 0) {
-      await runTrials(desk, descriptions.slice(0, told), stop);
-      await untoldPage(ahead, untold);
-    }
-    await runTrials(desk, descriptions.slice(Math.max(0, told)), stop);
-    if (shown.at(-1)?.position === (state.total ?? 0) - 1) desk.fullscreen.leave();
-  }
+  let now: State | null = await begin(desk, state, stop);
+  // What the server hands out one at a time comes after each answer, and the blank between two trials covers that.
+  while (now !== null) now = await goOn(desk, now, stop);
   if (stop.aborted) return;
   desk.shell.show(h("section", { class: "wait" }, h("p", {}, desk.words.saving)));
   await desk.outbox.flush();
+}
+
+/** From the block's page to the last trial that the server has handed out. Returns what the next ones go on from. */
+async function begin(desk: Desk, state: State, stop: AbortSignal): Promise<State | null> {
+  const block = state.block;
+  const trials = openTrials(state, (id) => desk.outbox.holds(id));
+  if (block === null) return null;
+  const first = await unseen(desk, state);
+  const shown = first === null ? trials : [first.trial, ...trials];
+  if (shown.length === 0) return null;
+  const kinds = await Promise.all(shown.map((trial) => kindOf(trial)));
+  const place = { desk, state, block, first, stop };
+  const descriptions = shown.map((trial, index) => description(place, trial, kinds[index]!));
+  stop.addEventListener("abort", () => desk.fullscreen.leave(), { once: true });
+  if (state.study.presentation.fullscreen) await desk.fullscreen.offer(stop);
+  const measured = measure(desk);
+  const untold = await untoldOf(block);
+  const ahead = { ...place, trials, shown, asking: await askingOf(block), untold };
+  await startPage(ahead);
+  if (isStaged(state)) await Promise.race([measured, new Promise((resolve) => setTimeout(resolve, MEASURE_MS))]);
+  const told = untold === null ? 0 : shown.indexOf(untold.first);
+  if (untold !== null && told > 0) {
+    await runTrials(desk, descriptions.slice(0, told), stop);
+    await untoldPage(ahead, untold);
+  }
+  await runTrials(desk, descriptions.slice(Math.max(0, told)), stop);
+  if (stop.aborted) return null;
+  return over(desk, state, shown);
+}
+
+/** What goes on after these trials: the state, if the block has more; null: the block is done. */
+function over(desk: Desk, state: State, shown: AnyTrial[]): State | null {
+  if (shown.at(-1)?.position === (state.total ?? 0) - 1) desk.fullscreen.leave();
+  return state.block!.later.length > 0 ? state : null;
+}
+
+/** The trials that follow in a block of which the server hands out some at a time; null if none follow. */
+async function goOn(desk: Desk, before: State, stop: AbortSignal): Promise<State | null> {
+  const state = await handedOut(desk, before, stop);
+  const block = state?.block ?? null;
+  if (stop.aborted || state === null || block === null) return null;
+  const trials = openTrials(state, (id) => desk.outbox.holds(id));
+  if (trials.length === 0) return null;
+  const kinds = await Promise.all(trials.map((trial) => kindOf(trial)));
+  const place = { desk, state, block, first: null, stop };
+  await runTrials(
+    desk,
+    trials.map((trial, index) => description(place, trial, kinds[index]!)),
+    stop,
+  );
+  return stop.aborted ? null : over(desk, state, trials);
+}
+
+/** After this long without the next trial the page says that it is waiting. */
+const QUIET_MS = 1500;
+
+/**
+ * The block with what the server hands out next, its pictures decoded; null if the session goes on otherwise. Takes the
+ * time between two trials, in which the page is blank, and longer only if the network does.
+ */
+async function handedOut(desk: Desk, before: State, stop: AbortSignal): Promise<State | null> {
+  const { study } = before;
+  const blank = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, study.gap_ms));
+  let gap = blank();
+  const quiet = setTimeout(() => {
+    if (!stop.aborted) desk.shell.show(h("section", { class: "wait" }, h("p", {}, desk.words.sending)));
+  }, study.gap_ms + QUIET_MS);
+  await desk.outbox.flush();
+  const outcome = stop.aborted ? null : await desk.api.state();
+  // What the server says otherwise is asked for again, and acted on, where the session is steered.
+  const state = outcome?.ok && outcome.value.block?.index === before.block!.index ? outcome.value : null;
+  const trials = state === null ? [] : openTrials(state, (id) => desk.outbox.holds(id));
+  const isLoaded = state === null || (await loadQuietly(desk, state, trials, stop));
+  clearTimeout(quiet);
+  if (stop.aborted || state === null) return null;
+  if (!isLoaded || desk.shell.holds(".wait")) {
+    // Something was to be read: the picture comes after a blank all the same.
+    desk.shell.show(h("div", { class: "stage" }));
+    gap = blank();
+  }
+  await gap;
+  return state;
 }
 
 /** Whether the study counts frames to put something there and take it away; else trials need not know their length. */
@@ -107,6 +167,7 @@ function description(place: Place, trial: AnyTrial, kind: Kind): Description {
     desk.reloads = 0;
     desk.shell.progress(shareDone(state, trial.position + 1));
     await desk.outbox.add({ ...answered, trial: trial.id, context });
+    desk.draft.drop();
     void desk.storage.write("reloads", "0").catch(() => undefined);
   };
   return {
@@ -116,7 +177,8 @@ function description(place: Place, trial: AnyTrial, kind: Kind): Description {
       return desk.outbox.reply(trial.id);
     },
     told,
-    post_trial_gap: state.study.gap_ms,
+    // After the last trial that was handed out, the page is blank while the next one comes.
+    post_trial_gap: isLastHandedOut(block, trial) ? 0 : state.study.gap_ms,
     on_start: () => {
       losses_before = desk.events.focus_losses;
       desk.events.trial = trial.id;
@@ -131,6 +193,21 @@ function description(place: Place, trial: AnyTrial, kind: Kind): Description {
   };
 }
 
+function isLastHandedOut(block: Block, trial: AnyTrial): boolean {
+  return block.later.length > 0 && block.trials.every(({ position }) => position <= trial.position);
+}
+
+/** The ids of the trials, and the names of the kinds to come, that show nothing to look at. */
+async function askingOf(block: Block): Promise<Set<string>> {
+  const named = [
+    ...block.trials.map((trial) => [trial.id, trial] as const),
+    ...block.later.map(({ kind }) => [kind, { kind } as AnyTrial] as const),
+  ];
+  // What the page has no plugin for was answered elsewhere, and is only counted here.
+  const kinds = await Promise.all(named.map(([, trial]) => kindOf(trial).catch(() => null)));
+  return new Set(named.filter((_, index) => kinds[index]?.asks_key).map(([name]) => name));
+}
+
 /**
  * The quiet line: what the kind says of its place; else which part, or, if the study has one part only, which of its
  * trials.
@@ -138,13 +215,21 @@ function description(place: Place, trial: AnyTrial, kind: Kind): Description {
 function lineOf({ words }: Desk, block: Block, trial: AnyTrial, kind: Kind): string {
   const part = words.part(block.index + 1, block.count);
   const phase = words.phase[trial.phase];
-  const alike = block.trials.filter((other) => (kind.place ? other.kind === trial.kind : other.phase === trial.phase));
-  const number = alike.filter((other) => other.position <= trial.position).length;
+  const [number, count] = numberOf(block, trial, kind);
   if (kind.place) {
-    const said = kind.place(words, number, alike.length);
+    const said = kind.place(words, number, count);
     return block.count > 1 ? `${part} · ${said}` : said;
   }
-  return block.count > 1 ? `${part} · ${phase}` : `${phase} · ${words.number(number, alike.length)}`;
+  return block.count > 1 ? `${part} · ${phase}` : `${phase} · ${words.number(number, count)}`;
+}
+
+/** Which of how many of its kind, or of its phase. Of a block that is handed out in parts: which of all its trials. */
+function numberOf(block: Block, trial: AnyTrial, kind: Kind): [number, number] {
+  const end = Math.max(...block.trials.map(({ position }) => position)) + 1;
+  const whole = end - block.first + block.later.reduce((sum, { count }) => sum + count, 0);
+  if (block.trials.length < whole) return [trial.position - block.first + 1, whole];
+  const alike = block.trials.filter((other) => (kind.place ? other.kind === trial.kind : other.phase === trial.phase));
+  return [alike.filter(({ position }) => position <= trial.position).length, alike.length];
 }
 
 function parameters({ desk, state, block }: Place, trial: AnyTrial, kind: Kind): Description {
@@ -161,7 +246,8 @@ function parameters({ desk, state, block }: Place, trial: AnyTrial, kind: Kind):
     announce: (text) => desk.shell.announce(text),
     log: desk.events.add.bind(desk.events),
   };
-  return { ...shown, ...kind.parameters(trial, { study, examples: examplesFor(block, trial) }), type: kind.plugin };
+  const draft = { text: desk.draft.of(trial.id), keep: (text: string) => desk.draft.keep(trial.id, text) };
+  return { ...shown, ...kind.parameters(trial, { study, examples: examplesFor(block, trial), draft }), type: kind.plugin };
 }
 
 function presentationOf(desk: Desk, state: State, trial: AnyTrial): Presentation {

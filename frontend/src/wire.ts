@@ -38,6 +38,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/session/{step}/kept/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description The answer to one question of a page that is sent as a whole later, so that a page that is loaded
+         *     again goes on after it. The first answer stands.
+         */
+        post: operations["keep"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/session/{step}/told/": {
         parameters: {
             query?: never;
@@ -52,6 +72,23 @@ export interface paths {
          *     answer stands.
          */
         post: operations["tell"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/session/check/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What the colour check showed, after the end and on request alone. */
+        get: operations["check_result"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -86,6 +123,23 @@ export interface paths {
         put?: never;
         /** @description The end: everything is stored, the debrief and the way back are given. Repeatable. */
         post: operations["finish"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/session/invitation/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Whether the person may be invited to another part, after the end. The first answer stands. */
+        post: operations["invitation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -167,14 +221,43 @@ export interface components {
         Block: {
             index: number;
             count: number;
+            first: number;
             trials: components["schemas"]["Trial"][];
+            later: components["schemas"]["Later"][];
             examples: components["schemas"]["Example"][];
+        };
+        CheckResult: {
+            html: string;
         };
         Choice: {
             value: string;
             text: string;
             key: string;
         };
+        DecideContent: {
+            step: string;
+            image: components["schemas"]["Media"] | null;
+            explanation: components["schemas"]["Media"] | null;
+            earlier: string | null;
+            advice: string | null;
+            choices: components["schemas"]["Choice"][];
+        };
+        DecideTrial: {
+            id: string;
+            position: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "decide";
+            phase: components["schemas"]["PhaseEnum"];
+            content: components["schemas"]["DecideContent"];
+        };
+        /**
+         * @description * `decide` - decide
+         * @enum {string}
+         */
+        DecideTrialKindEnum: "decide";
         /**
          * @description * `beside` - beside
          *     * `overlay` - overlay
@@ -191,6 +274,8 @@ export interface components {
             debrief: string | null;
             exit: components["schemas"]["Exit"];
             asks_again: boolean;
+            invites?: boolean;
+            has_check?: boolean;
             pay: string[];
         };
         /**
@@ -289,6 +374,12 @@ export interface components {
          * @enum {string}
          */
         InstructedTrialKindEnum: "instructed";
+        Invitation: {
+            agree: boolean;
+        };
+        InvitationRequest: {
+            agree: boolean;
+        };
         JoinRequest: {
             study: string;
             platform: string;
@@ -304,6 +395,16 @@ export interface components {
             session: components["schemas"]["SessionState"];
             query: string | null;
             sitting: string;
+        };
+        /** @description The answer that stands (the first); nothing is said of it. */
+        Kept: {
+            choice: string;
+        };
+        /** @description Trials of the block that are handed out after those of its `trials`. */
+        Later: {
+            kind: string;
+            phase: components["schemas"]["PhaseEnum"];
+            count: number;
         };
         LearnContent: {
             image: components["schemas"]["Media"] | null;
@@ -333,6 +434,15 @@ export interface components {
             colours: string[];
             ends: components["schemas"]["EndsEnum"];
         };
+        /**
+         * @description * `keyboard` - keyboard
+         *     * `mouse` - mouse
+         *     * `touch` - touch
+         *     * `pen` - pen
+         *     * `several` - several
+         * @enum {string}
+         */
+        MarkedWithEnum: "keyboard" | "mouse" | "touch" | "pen" | "several";
         Media: {
             url: string;
             width_px: number;
@@ -360,6 +470,9 @@ export interface components {
             digest: string;
             html: string;
             questions: components["schemas"]["Question"][];
+            kept?: {
+                [key: string]: string;
+            };
         };
         /** @description Sentences about the pay, in the study's language; none if the study pays nothing. */
         Pay: {
@@ -441,12 +554,13 @@ export interface components {
          * @description * `choice` - choice
          *     * `number` - number
          *     * `text` - text
+         *     * `tick` - tick
          *     * `example` - example
          *     * `predict` - predict
          *     * `rate` - rate
          * @enum {string}
          */
-        QuestionKindEnum: "choice" | "number" | "text" | "example" | "predict" | "rate";
+        QuestionKindEnum: "choice" | "number" | "text" | "tick" | "example" | "predict" | "rate";
         QuestionNotedRequest: {
             id: string;
             ms: number;
@@ -516,7 +630,11 @@ export interface components {
             reservoir_ms?: number;
             focus_losses?: number;
             reloads?: number;
+            strokes?: number;
             questions?: components["schemas"]["QuestionNotedRequest"][];
+            undos?: number;
+            first_stroke_ms?: number;
+            marked_with?: components["schemas"]["MarkedWithEnum"];
         };
         ResponseItemRequest: {
             trial: string;
@@ -649,7 +767,7 @@ export interface components {
             label: string;
             correct: boolean;
         };
-        Trial: components["schemas"]["LearnTrial"] | components["schemas"]["PredictTrial"] | components["schemas"]["ReviewTrial"] | components["schemas"]["SolveTrial"] | components["schemas"]["RateTrial"] | components["schemas"]["InstructedTrial"];
+        Trial: components["schemas"]["LearnTrial"] | components["schemas"]["PredictTrial"] | components["schemas"]["ReviewTrial"] | components["schemas"]["SolveTrial"] | components["schemas"]["RateTrial"] | components["schemas"]["DecideTrial"] | components["schemas"]["InstructedTrial"];
         WithdrawRequest: {
             reason: string;
             erase: boolean;
@@ -836,6 +954,95 @@ export interface operations {
             };
         };
     };
+    keep: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                step: "consent" | "device" | "instructions" | "plates" | "practice" | "questions" | "quiz" | "screen" | "training";
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GateAnswerRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Kept"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     tell: {
         parameters: {
             query?: never;
@@ -857,6 +1064,89 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Told"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    check_result: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CheckResult"];
                 };
             };
             400: {
@@ -1030,6 +1320,93 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Ended"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    invitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvitationRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Invitation"];
                 };
             };
             400: {

@@ -24,6 +24,7 @@ DATASETS: Table[DatasetOpener] = Table(
     {
         "folder": "stimuli.datasets.folder:open_folder",
         "lines": "stimuli.datasets.lines:open_lines",
+        "plates": "stimuli.datasets.plates.plates:open_plates",
         "sentences": "stimuli.datasets.synthetic.sentences:open_sentences",
         "synthetic": "stimuli.datasets.synthetic.scenarios:open_synthetic",
     },

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stimuli.datasets.tables import TableLine, table_lines
 from stimuli.errors import BadSpec
 from stimuli.types import Part
 
@@ -56,18 +56,6 @@ class Annotations:
         return self.parts.get(key, ())
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """One line of a file, with what an error message about it needs."""
-
-    file: str
-    number: int
-    cells: Mapping[str, str]
-
-    def fault(self, text: str) -> BadSpec:
-        return BadSpec(f"{self.file}, line {self.number}: {text}")
-
-
 def annotation_files(root: Path) -> tuple[Path, ...]:
     """Those of the two files that are there."""
     return tuple(path for path in (root / CONCEPTS_FILE, root / PARTS_FILE) if path.is_file())
@@ -84,13 +72,13 @@ def read_annotations(root: Path, keys: Sequence[str], size_of: Callable[[str], S
     """
     known = frozenset(keys)
     listed: dict[tuple[str, str], float] = {}
-    for line in _lines(root / CONCEPTS_FILE, CONCEPT_COLUMNS):
+    for line in table_lines(root / CONCEPTS_FILE, CONCEPT_COLUMNS):
         pair = _pair(line, known)
         if pair in listed:
             raise line.fault(f'concept "{pair[1]}" of "{pair[0]}" is given twice; keep one line per pair')
         listed[pair] = _value(line)
     marked: dict[str, list[Part]] = {}
-    for line in _lines(root / PARTS_FILE, PART_COLUMNS):
+    for line in table_lines(root / PARTS_FILE, PART_COLUMNS):
         key, concept = _pair(line, known)
         marked.setdefault(key, []).append(_part(line, concept, size_of(key)))
     shown = {(key, part.concept) for key, parts in marked.items() for part in parts}
@@ -107,41 +95,14 @@ def read_annotations(root: Path, keys: Sequence[str], size_of: Callable[[str], S
     return Annotations(concepts, values, {key: tuple(parts) for key, parts in marked.items()}, unlisted)
 
 
-def _lines(path: Path, columns: tuple[str, ...]) -> Iterator[_Line]:
-    """The lines of a file with a heading; none if there is no such file."""
-    if not path.is_file():
-        return
-    wanted = ", ".join(columns)
-    try:
-        rows = list(csv.reader(path.read_text("utf-8-sig").splitlines()))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BadSpec(f'"{path}" cannot be read ({error}); save it as CSV in UTF-8') from error
-    heading = [cell.strip() for cell in rows[0]] if rows else []
-    if sorted(heading) != sorted(columns):
-        named = ", ".join(heading) or "nothing"
-        raise BadSpec(f"{path.name}: the first line names {named}; the columns must be {wanted}")
-    for number, row in enumerate(rows[1:], start=2):
-        if not any(cell.strip() for cell in row):
-            continue
-        if len(row) != len(heading):
-            raise BadSpec(
-                f"{path.name}, line {number}: {len(row)} cells were found, {len(heading)} are needed "
-                f"({wanted})"
-            )
-        yield _Line(path.name, number, dict(zip(heading, (cell.strip() for cell in row), strict=True)))
-
-
-def _pair(line: _Line, known: frozenset[str]) -> tuple[str, str]:
-    key, concept = line.cells["image"], line.cells["concept"]
-    if key not in known:
-        example = min(known, default="cat/1.png")
-        raise line.fault(f'there is no picture "{key}"; write the path below the folder, such as "{example}"')
+def _pair(line: TableLine, known: frozenset[str]) -> tuple[str, str]:
+    key, concept = line.picture(known), line.cells["concept"]
     if not 0 < len(concept) <= MAX_NAME:
         raise line.fault(f'concept = "{concept[:MAX_NAME]}": a name of 1 to {MAX_NAME} characters is needed')
     return key, concept
 
 
-def _number(line: _Line, column: str) -> float:
+def _number(line: TableLine, column: str) -> float:
     try:
         number = float(line.cells[column])
     except ValueError:
@@ -151,14 +112,14 @@ def _number(line: _Line, column: str) -> float:
     return number
 
 
-def _value(line: _Line) -> float:
+def _value(line: TableLine) -> float:
     value = _number(line, "value")
     if not 0 <= value <= 1:
         raise line.fault(f"value = {value:g}, but must lie between 0 (not shown) and 1 (fully shown)")
     return value
 
 
-def _part(line: _Line, concept: str, size: Size) -> Part:
+def _part(line: TableLine, concept: str, size: Size) -> Part:
     left, top, right, bottom = (_number(line, column) for column in PART_COLUMNS[2:])
     width, height = size
     if not (0 <= left < right <= width and 0 <= top < bottom <= height):

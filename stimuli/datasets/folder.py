@@ -1,6 +1,7 @@
 """Images in class folders: images/<class>/*.png|jpg|jpeg|webp, the path of a researcher's own pictures.
 
-Beside the class folders, concepts.csv may say which concepts a picture shows, and parts.csv where.
+Beside the class folders, concepts.csv may say which concepts a picture shows, and parts.csv where; uses.csv
+what a picture is for, and annotations.csv which labels several people gave it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pydantic import Field
 
 from stimuli.datasets.annotations import Annotations, Size, annotation_files, read_annotations
 from stimuli.datasets.lines import check_sides, first_alike, said_of_sides
+from stimuli.datasets.uses import check_uses, use_files, with_uses
 from stimuli.errors import BadSpec
 from stimuli.registry import Params, read_params
 from stimuli.spec import Component
@@ -130,7 +132,7 @@ class FolderDataset:
             total.update(f"{item.key}\0{item.split}\0{content}\n".encode())
             if item.group != _named_group(item.key):
                 total.update(f"{item.key}\0group\0{item.group}\n".encode())
-        for path in annotation_files(self.root):
+        for path in (*annotation_files(self.root), *use_files(self.root)):
             content = hashlib.sha256(path.read_bytes()).hexdigest()
             total.update(f"{path.name}\0annotations\0{content}\n".encode())
         return total.hexdigest()
@@ -142,7 +144,7 @@ def open_folder(component: Component, folder: Path) -> FolderDataset:
     Raises BadSpec for a missing folder, fewer than two classes, a class with a single picture, and a file
     that is no readable picture or is larger than MAX_PIXELS; for a group or a picture in model/ that is in
     people/ too, and a people_share below 1 that leaves a class on one side alone; each names the place, the
-    number and the remedy. The same holds for an invalid line of concepts.csv or parts.csv.
+    number and the remedy. The same holds for an invalid line of the tables beside the class folders.
     """
     params = read_params(component, FolderParams, "dataset")
     root = (folder / params.path).resolve()
@@ -162,12 +164,13 @@ def open_folder(component: Component, folder: Path) -> FolderDataset:
     contents = _equal_files(root, items)
     if has_sides:
         _check_apart(items, contents)
-    items = _joined(items, contents)
+    items = with_uses(root, _joined(items, contents))
+    check_uses(items)
     if not has_sides:
         items = _share_out(items, params.people_share)
     annotations = read_annotations(root, [item.key for item in items], lambda key: _upright_size(root / key))
     unread = _unread(root, [root / split for split in SPLITS] if has_sides else [root])
-    labels = tuple(sorted({item.truth for item in items}))
+    labels = tuple(sorted({item.truth for item in items} - {""}))
     return FolderDataset(root, labels, items, annotations, unread, None if has_sides else params.people_share)
 
 
@@ -290,7 +293,8 @@ def _unread(root: Path, sides: Sequence[Path]) -> dict[str, int]:
     """Kind -> number of what lies in the class folders and is no picture, and of the files beside them."""
     beside = {path for place in {root, *sides} for path in place.iterdir() if path.is_file()}
     within = [path for side in sides for folder in _class_folders(side) for path in _not_pictures(folder)]
-    return dict(Counter(map(_kind, [*within, *beside.difference(annotation_files(root))])))
+    tables = (*annotation_files(root), *use_files(root))
+    return dict(Counter(map(_kind, [*within, *beside.difference(tables)])))
 
 
 def _kind(path: Path) -> str:
@@ -364,18 +368,19 @@ def _check_apart(items: Sequence[Item], contents: dict[str, str]) -> None:
 
 
 def _share_out(items: Sequence[Item], people_share: float) -> tuple[Item, ...]:
-    """Per class, the groups with the smallest hashes go to the people: stable, and whole. BadSpec if
-    people_share is below 1 and a class has an empty side.
+    """Per class, the groups with the smallest hashes go to the people: stable, and whole. So do all groups
+    with a picture that is no task. BadSpec if people_share is below 1 and a class has an empty side.
     """
-    people: set[str] = set()
-    for truth in {item.truth for item in items}:
-        groups = sorted({item.group for item in items if item.truth == truth}, key=_hash)
+    people = {item.group for item in items if item.use != "task"}
+    tasks = [item for item in items if item.group not in people]
+    for truth in {item.truth for item in tasks}:
+        groups = sorted({item.group for item in tasks if item.truth == truth}, key=_hash)
         count = round(people_share * len(groups))
         people.update(groups[: max(1, count if people_share == 1 else min(count, len(groups) - 1))])
     shared = tuple(replace(item, split="people" if item.group in people else "model") for item in items)
     check_sides(
         "dataset folder",
-        ((item.truth, item.group, item.split) for item in shared),
+        ((item.truth, item.group, item.split) for item in shared if item.use == "task"),
         people_share,
         f'add pictures of other groups (names that differ before "{GROUP_MARK}", other contents), make the '
         "folders model and people",

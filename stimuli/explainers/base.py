@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from stimuli.planner.values import Operator, Subject
     from stimuli.predictors.interface import ImagePredictor
 
-Kind = Literal["image", "text", "concept", "pictures", "sentence"]
+Kind = Literal["image", "text", "concept", "pictures", "sentence", "region"]
 
 
 class Explainer(Protocol):

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from stimuli.quality.fields import is_flat
 from stimuli.quality.looks import looks_of
+from stimuli.regions.form import form_numbers
 from stimuli.render.bars import has_sides, importance, ranking
 from stimuli.render.draw import said_of
 from stimuli.render.field import drawn_field
@@ -32,6 +33,7 @@ from stimuli.types import (
     PictureExplanation,
     PixelAttribution,
     Plane,
+    RegionAttribution,
     TextExplanation,
     TokenAttribution,
 )
@@ -115,6 +117,10 @@ def _of_pictures(made: PictureExplanation, recipe: RenderSpec, labels: Sequence[
     return Form(looks, plain and not any(caption.strip() for caption in made.captions))
 
 
+def _of_region(made: RegionAttribution, recipe: RenderSpec, labels: Sequence[str]) -> Form:
+    return Form(form_numbers(made.cells), not made.cells.any())
+
+
 def sentence_looks(text: str, labels: Sequence[str]) -> Floats:
     """Number of words and characters, and per label the share (0-1) of its own words that stand in the text
     as whole words, in capitals or not; float64 (2 + labels,).
@@ -186,12 +192,17 @@ def _same_pictures(first: PictureExplanation, second: PictureExplanation, recipe
     return alike and first.captions == second.captions
 
 
+def _same_regions(first: RegionAttribution, second: RegionAttribution, recipe: RenderSpec) -> bool:
+    return np.array_equal(first.cells, second.cells)
+
+
 SAME: Mapping[type[Attribution], Callable[[Any, Any, RenderSpec], bool]] = {
     PixelAttribution: _same_maps,
     TokenAttribution: _same_tokens,
     ConceptAttribution: _same_concepts,
     TextExplanation: _same_sentences,
     PictureExplanation: _same_pictures,
+    RegionAttribution: _same_regions,
 }
 """How two explanations of a kind are compared."""
 
@@ -201,5 +212,6 @@ FORMS: Mapping[type[Attribution], Callable[[Any, RenderSpec, Sequence[str]], For
     ConceptAttribution: _of_concepts,
     TextExplanation: _of_sentence,
     PictureExplanation: _of_pictures,
+    RegionAttribution: _of_region,
 }
 """What the form of each kind of explanation is read from."""

@@ -1,11 +1,12 @@
-"""An attribution as people see it: overlay, bars, sentence or shaded text, each also at reservoir size."""
+"""An attribution as people see it: overlay, outline, bars, sentence or shaded text, each also at reservoir
+size."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from stimuli.errors import ShapeMismatch
-from stimuli.render import bars, canvas, heatmap, panels, png, sentences
+from stimuli.render import bars, canvas, heatmap, panels, png, region, sentences
 from stimuli.render.recipe import Canvas, RenderSpec
 from stimuli.spec import RENDERER_VERSION, StimulusSpec, canonical_json, content_key
 from stimuli.store import Store
@@ -24,6 +25,7 @@ from stimuli.types import (
     PictureExplanation,
     PixelAttribution,
     Pixels,
+    RegionAttribution,
     TextExplanation,
     TokenAttribution,
 )
@@ -95,6 +97,8 @@ def picture_of(
             return heatmap.overlay(plain, made, recipe), heatmap.overlay_tile(plain, made, recipe)
         small = heatmap.tile(plain, recipe)
         return canvas.drawn_on(plain, made, recipe, on), canvas.drawn_on(small, made, recipe, on)
+    if isinstance(made, RegionAttribution):
+        return region.outlined(plain, made), region.outlined(heatmap.tile(plain, recipe), made)
     if isinstance(made, ConceptAttribution):
         return _concepts(made, recipe)
     if isinstance(made, PictureExplanation | TextExplanation):

@@ -143,7 +143,7 @@ def _contour(below: Pixels, field: Plane, spec: RenderSpec) -> Pixels:
                 continue
             place = _places(np.full((1, 1), side * level, np.float32), spec)[0, 0]
             half = max(1.0, (0.6 + level) * side_px / 280)
-            away = _from_edge(inside)
+            away = from_edge(inside)
             for ink, reach in (
                 (0.0, half + 2 * casing),
                 (255.0, half + casing),
@@ -154,7 +154,7 @@ def _contour(below: Pixels, field: Plane, spec: RenderSpec) -> Pixels:
     return np.asarray(np.rint(drawn), np.uint8)
 
 
-def _from_edge(inside: NDArray[np.bool_]) -> Floats:
+def from_edge(inside: NDArray[np.bool_]) -> Floats:
     """The distance of each pixel's middle from the edge of a region, in pixels."""
     from scipy.ndimage import distance_transform_edt
 

@@ -23,6 +23,7 @@ from stimuli.types import (
     PictureExplanation,
     PixelAttribution,
     Pixels,
+    RegionAttribution,
     TextExplanation,
     TokenAttribution,
 )
@@ -37,6 +38,7 @@ _KINDS: dict[type[Attribution], str] = {
     ConceptAttribution: "concepts",
     PictureExplanation: "pictures",
     TextExplanation: "text",
+    RegionAttribution: "region",
 }
 
 
@@ -178,6 +180,8 @@ def _parts(made: Attribution) -> tuple[dict[str, object], dict[str, Any]]:
     if isinstance(made, PictureExplanation):
         pictures = {f"picture_{at}": picture for at, picture in enumerate(made.pictures)}
         return head | {"captions": list(made.captions)}, dict(pictures)
+    if isinstance(made, RegionAttribution):
+        return head, {"cells": np.asarray(made.cells, np.uint8)}
     arrays: dict[str, Any] = {"values": np.asarray(made.values, np.float32)}
     if isinstance(made, PixelAttribution):
         head["signed"] = made.signed
@@ -216,6 +220,8 @@ def _read(data: bytes) -> Attribution:
     if head["kind"] == "pictures":
         pictures = tuple(arrays[f"picture_{at}"] for at in range(len(head["captions"])))
         return PictureExplanation(pictures, tuple(head["captions"]), checks)
+    if head["kind"] == "region":
+        return RegionAttribution(arrays["cells"] > 0, checks)
     values = arrays["values"]
     if head["kind"] == "tokens":
         return TokenAttribution(tuple((int(a), int(b)) for a, b in arrays["spans"]), values, checks)

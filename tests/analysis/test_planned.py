@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
+from scipy.stats import nct, t
 
 from analysis import planned
 from analysis.planned import PUBLISHED_SHARES, SharedItems, power_of, shared_items
@@ -51,6 +53,34 @@ def test_a_reverse_turing_test_has_the_power_of_its_rank_test(
         expected.append(rank_power(PUBLISHED_SHARES, 5, 18, spread=spread, within=within))
         expected.append(people_needed(PUBLISHED_SHARES, 5, spread=spread, within=within))
     assert [value for _, value in power.rows] == expected
+
+
+def test_a_study_of_advice_has_the_power_of_its_contrast_with_the_second_look() -> None:
+    """A t test of two groups at the first step of Holm's correction; with groups of other sizes as well."""
+    conditions = [
+        {"name": "look", "role": "baseline", "slots": 40},
+        {"name": "told", "role": "advice", "slots": 25},
+    ]
+    for name, slots in (("map", 30), ("other", 30)):
+        role = "method" if name == "map" else "control"
+        conditions.append({"name": name, "role": role, "slots": slots, "explainer": {"name": "saliency"}})
+    made = definition(
+        {}, paradigm="assisted_decision", conditions=conditions, design={"advice_accuracy": 0.5}
+    )
+    power = power_of(made, [])
+    assert power is not None and power.title == (
+        "Power of a contrast with the baseline, 25 people against 40, alpha 0.0167 (0.05 by 3)"
+    )
+    df, told = 63, dict(power.rows)
+    edge = t.isf(0.05 / 3 / 2, df)
+    for d, name in ((0.2, "small"), (0.5, "medium"), (0.8, "large")):
+        far = d * math.sqrt(40 * 25 / 65)
+        expected = nct.sf(edge, df, far) + nct.cdf(-edge, df, far)
+        assert told[f"d = {d:.2f} ({name})"] == pytest.approx(expected, abs=1e-6)
+    least = told["smallest d found with power .80"] * math.sqrt(40 * 25 / 65)
+    assert nct.sf(edge, df, least) + nct.cdf(-edge, df, least) == pytest.approx(0.8, abs=1e-6)
+    single = made.model_copy(update={"conditions": made.conditions[:1]})
+    assert power_of(single, []) is None
 
 
 def test_other_studies_keep_the_power_of_the_anova() -> None:

@@ -30,6 +30,7 @@ from analysis.stats import (
     overlap,
     pair_power,
     pigeonhole,
+    pooled,
     posthoc,
     power,
     proportions,
@@ -183,6 +184,13 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
                 "draws": FEW_DRAWS,
                 "seed": st.sampled_from([0, 3, -1, "9"]),
             }
+        ),
+    ),
+    (pooled, "pooled_share"): (
+        yes,
+        rows_of,
+        st.fixed_dictionaries(
+            {"draws": FEW_DRAWS, "seed": st.sampled_from([0, 3, -1, "9"]), "level": levels}
         ),
     ),
     (posthoc, "holm"): (st.one_of(st.lists(shares, max_size=5), lists),),

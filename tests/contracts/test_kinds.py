@@ -11,6 +11,7 @@ import pytest
 from experiments.kinds import KINDS, get_kind
 from experiments.kinds.base import Button, InvalidResponse, Media, Reply, Text, Token, TrialView
 from experiments.kinds.scoring import agreement, follows, is_as_asked, score
+from experiments.simulation.people import Located
 from stimuli.errors import UnknownName
 
 pytestmark = pytest.mark.pure
@@ -28,11 +29,15 @@ TRIALS: dict[str, TrialView] = {
     "solve": replace(
         PLAIN, kind="solve", choices=("1", "2", "cannot_say"), right="2", extra={"grid": 28}, truth="2"
     ),
+    "decide": replace(PLAIN, kind="decide", right="wolf", extra={"step": "first"}),
+    "decide, again": replace(PLAIN, kind="decide", right="wolf", extra={"step": "second"}),
+    "decide, advised": replace(PLAIN, kind="decide", right="wolf", extra={"step": "second"}, label="husky"),
     "rate": replace(PLAIN, kind="rate", choices=("1", "2", "3", "4", "5"), extra={"questions": ["q2", "q1"]}),
 }
 NOTED = {
     "questions": [{"id": "q2", "ms": 900, "changes": 0}, {"id": "q1", "ms": 2100, "changes": 3}],
     "revealed_ms": 1700,
+    **{"strokes": 4, "undos": 1, "first_stroke_ms": 800, "marked_with": "pen"},
 }
 """All that a page may note beside an answer and a kind has columns for."""
 GOOD: dict[str, Sequence[Mapping[str, Any]]] = {
@@ -48,6 +53,9 @@ GOOD: dict[str, Sequence[Mapping[str, Any]]] = {
         {"choice": "cannot_say", "region": None},
         {"choice": "cannot_say"},
     ],
+    "decide": [{"choice": "wolf"}, {"choice": "husky"}],
+    "decide, again": [{"choice": "wolf"}],
+    "decide, advised": [{"choice": "husky"}],
     "rate": [{"q1": 1, "q2": 5}, {"q2": 3, "q1": 3}],
 }
 ODD: Sequence[Mapping[str, Any]] = [
@@ -86,6 +94,9 @@ class Everything:
     def words(self, name: str, /, **values: str) -> str:
         return f"{name} {' '.join(values.values())}".strip()
 
+    def answered(self, position: int) -> Mapping[str, Any] | None:
+        return {"choice": "wolf"}
+
 
 class Someone:
     """An observer that always takes the first choice."""
@@ -103,8 +114,11 @@ class Someone:
     def rate(self, trial: Mapping[str, Any], question: Mapping[str, Any]) -> int:
         return 1
 
-    def pick(self, trial: Mapping[str, Any], name: str, options: Sequence[Any]) -> Any:
-        return options[0]
+    def locate(self, trial: Mapping[str, Any], nothing: str) -> Located:
+        return Located(trial["content"]["choices"][0]["value"], (0, 3), 900)
+
+    def judge(self, trial: Mapping[str, Any]) -> tuple[bool, int]:
+        return True, 900
 
     def linger_ms(self, trial: Mapping[str, Any], part: str = "") -> int:
         return 1200
@@ -152,6 +166,12 @@ def test_its_wire_tells_no_secret(case: str) -> None:
     assert not [word for word in SECRETS if word in text]
     named = trial.kind == "learn" and trial.label is not None
     assert named or '"label":"husky"' not in text
+    # A second decision stands beside this person's first one, and beside the advice if there is one.
+    beside = {"earlier": trial.extra.get("step") == "second", "advice": trial.label is not None}
+    told = content.model_dump()
+    assert {name: told[name] is not None for name in beside if name in told} == {
+        name: is_there for name, is_there in beside.items() if name in told
+    }
 
 
 def test_an_observer_answers_what_the_check_accepts(case: str) -> None:
@@ -174,9 +194,9 @@ def test_it_fills_the_columns_that_it_declares(case: str) -> None:
         assert set(cells) == {column.name for column in kind.columns}
 
 
-def test_no_two_kinds_declare_the_same_column() -> None:
-    names = [column.name for name in KINDS for column in get_kind(name).columns]
-    assert len(set(names)) == len(names) >= 3
+def test_no_two_kinds_declare_a_column_differently() -> None:
+    columns = {column for name in KINDS for column in get_kind(name).columns}
+    assert len({column.name for column in columns}) == len(columns) >= 3
 
 
 def scores(case: str) -> Iterator[float | None]:
@@ -186,7 +206,9 @@ def scores(case: str) -> Iterator[float | None]:
 def test_it_scores_only_what_the_plan_calls_right() -> None:
     assert list(scores("predict")) == [0.0, 1.0]
     assert list(scores("solve")) == [0.0, 1.0, 0.0, 0.0]
-    for case in set(TRIALS) - {"predict", "solve"}:
+    decisions = {case for case in TRIALS if case.startswith("decide")}
+    assert [list(scores(case)) for case in sorted(decisions)] == [[1.0, 0.0], [0.0], [1.0]]
+    for case in set(TRIALS) - {"predict", "solve", *decisions}:
         assert set(scores(case)) == {None}, case
 
 
@@ -197,6 +219,8 @@ def test_it_keeps_score_and_agreement_apart() -> None:
     assert agreement(predict, {"choice": "wolf"}, predict.truth) == 1.0
     assert agreement(solve, {"choice": "2", "region": [1]}, solve.truth) == 1.0
     assert agreement(predict, {"choice": "wolf"}, None) is None
+    advised = TRIALS["decide, advised"]
+    assert [agreement(advised, {"choice": "wolf"}, label) for label in ("husky", "wolf")] == [0.0, 1.0]
     for case in ("learn, guess first", "predict, repeat", "instructed", "review", "rate"):
         assert agreement(TRIALS[case], GOOD[case][0], "wolf") is None, case
 

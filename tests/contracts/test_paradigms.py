@@ -13,7 +13,7 @@ from experiments.design.rng import Streams
 from experiments.kinds import get_kind
 from experiments.kinds.scoring import score
 from experiments.paradigms import PARADIGMS, get_paradigm
-from experiments.paradigms.base import GateTry, Plan, PlanError, Pool, Route
+from experiments.paradigms.base import GateTry, Plan, PlanCondition, PlanError, Pool, Route
 from stimuli.errors import UnknownName
 from tests.experiments.pools import (
     answer,
@@ -22,11 +22,17 @@ from tests.experiments.pools import (
     make_pool,
     perfect_value,
     review_pool,
+    stage_pool,
     view,
 )
 
 pytestmark = pytest.mark.pure
 
+ROLES = ("baseline", "advice", "method", "control")
+ASSISTED = dataclasses.replace(
+    make_pool(check_repeat=0, balance="none"),
+    conditions=tuple(PlanCondition(role, role, 4) for role in ROLES),
+)
 CASES: dict[str, tuple[str, dict[str, Any], Pool]] = {
     "meta_predictor": ("meta_predictor", {}, make_pool()),
     "meta_predictor fixed": ("meta_predictor", {"items": "fixed", "reservoir": False}, make_pool()),
@@ -43,10 +49,17 @@ CASES: dict[str, tuple[str, dict[str, Any], Pool]] = {
     "blind_review solve": (
         "blind_review",
         {"role": "solve", "solutions_per_task": 2},
-        make_pool(conditions=1, check_repeat=0),
+        stage_pool(),
     ),
     "blind_review review": ("blind_review", {"solutions_from": "plates-solve"}, review_pool()),
+    "blind_review labels": ("blind_review", {"solutions_from": "labels", "runs": 1}, review_pool()),
     "rating together": ("rating", {}, make_pool(30, check_repeat=0)),
+    "assisted_decision": ("assisted_decision", {"advice_accuracy": 0.75}, ASSISTED),
+    "assisted_decision untrained": (
+        "assisted_decision",
+        {"advice_accuracy": 0.6, "test_items": 5, "train_items": 0},
+        ASSISTED,
+    ),
     "rating split": ("rating", {"questions": "split"}, make_pool(30, check_repeat=0)),
 }
 
@@ -203,6 +216,7 @@ def test_it_reveals_nothing_at_test(case: tuple[str, dict[str, Any], Pool]) -> N
 RULES = {
     "instructed_share_min": 1.0,
     "repeat_share_min": 0.6,
+    "known_share_min": 1.0,
     "practice_attempts_max": 3,
     "total_minutes": [2, 30],
     "fastest_median_ms": 300,

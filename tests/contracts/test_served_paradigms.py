@@ -13,7 +13,6 @@ from typing import Any
 import httpx
 import pytest
 from django.test import Client
-from django.utils import timezone
 
 from analysis.exports.delimited import read
 from analysis.exports.release import Request, export_study
@@ -31,6 +30,8 @@ from experiments.simulation.population import parse_mix, usual_mix
 from experiments.stages import freeze
 from stimuli.models import Stimulus
 from tests.experiments.protocols import (
+    ASSISTED,
+    LABELS,
     RATING,
     REVIEW,
     SENTENCES,
@@ -38,6 +39,8 @@ from tests.experiments.protocols import (
     TURING,
     TWO_MODELS,
     opened,
+    solved,
+    staged,
     take_part,
 )
 from tests.experiments.test_blindness import TELLING_KEYS, leaves, shape
@@ -58,7 +61,10 @@ explainer = { name = "random_text" }
 """
 )
 RATED = RATING.replace('asked = ["q1", "q2"]', 'asked = ["q1", "q5", "q6"]\nanchors = 1')
+ADVISED = ASSISTED.replace('"alone"', '"tells_none"').replace('"plain"', '"tells_advice"')
+ADVISED = ADVISED.replace('"marked"', '"tells_map"').replace('"unrelated"', '"tells_another"')
 SOLVED, REVIEWED = (tables.replace('"people"', '"from_people"') for tables in (SOLVE, REVIEW))
+LABELLED = LABELS.replace('name = "labels"', 'name = "from_people"').replace('"predicted"', '"from_model"')
 
 
 def meta_predictor(folder: Path) -> Study:
@@ -74,20 +80,25 @@ def rating(folder: Path) -> Study:
 
 
 def solving(folder: Path) -> Study:
-    return opened(folder / "s", "tasks", "blind_review", SOLVED)
+    return staged(folder / "s", "tasks", SOLVED)
 
 
 def reviewing(folder: Path) -> Study:
-    tasks = solving(folder)
-    take_part(Person("eve", slug="tasks"))
-    Study.objects.filter(pk=tasks.pk).update(state="closed", closed_at=timezone.now())
-    tasks.refresh_from_db()
-    freeze(tasks)
-    return opened(folder / "v", "judged", "blind_review", REVIEWED)
+    freeze(solved(folder / "s", SOLVED))
+    return staged(folder / "v", "judged", REVIEWED)
+
+
+def labelling(folder: Path) -> Study:
+    return staged(folder / "l", "labels", LABELLED)
+
+
+def advising(folder: Path) -> Study:
+    return opened(folder / "a", "advised", "assisted_decision", ADVISED)
 
 
 STUDIES: dict[str, Callable[[Path], Study]] = {
-    made.__name__: made for made in (meta_predictor, reverse_turing, rating, solving, reviewing)
+    made.__name__: made
+    for made in (meta_predictor, reverse_turing, rating, solving, reviewing, labelling, advising)
 }
 
 
@@ -208,7 +219,8 @@ def test_nothing_that_is_sent_tells_condition_method_or_item(study: Study) -> No
                 trial["content"]["text"] = "".join(token["text"] for token in tokens)
             taken = person.session().slot
             assert taken is not None
-            if taken.matched is not None and trial["content"].get("explanation") is None:
+            shown = [trial["content"].get(part) for part in ("explanation", "advice")]
+            if taken.matched is not None and not any(shown):
                 looks.setdefault((taken.matched, trial["position"]), set()).add(json.dumps(shape(trial)))
     assert all(len(alike) == 1 for alike in looks.values())
 

@@ -15,7 +15,8 @@ from crowd.money.ledger import decide_due, grant, withhold
 from experiments.definition import StudyDefinition
 from experiments.gates.promises import promised
 from experiments.models import Session, Study
-from experiments.words import LANGUAGES, money, table_of
+from experiments.sentences import LANGUAGES, table_of
+from experiments.words import money
 from tests.crowd.arrivals import OUTCOMES, Visitor, posting, prolific, turker
 from tests.crowd.test_way_out import fate
 

@@ -36,6 +36,7 @@ from experiments.opening import plan_pilot
 from experiments.selectors import slot_counts
 from tests.analysis import stored
 from tests.crowd.recruiting import PLATFORMS, changed, held, known_there, offers, public, simulated, study_of
+from tests.experiments.definitions import definition
 from tests.world import silent
 
 __all__ = ["public"]
@@ -267,6 +268,39 @@ def test_it_refuses_what_tells_people_nothing(texts: dict[str, str], deception: 
     study = study_of(texts=whole, ethics={"contact": "lab@example.org", "deception": deception})
     with simulated("prolific") as sim, pytest.raises(InvalidStudy, match=message):
         publish(study, "prolific", sim)
+
+
+FAIR = {"amount_cents": 200, "currency": "USD", "expected_minutes": 5}
+
+
+@pytest.mark.parametrize("role", ["method", "control"])
+@pytest.mark.parametrize("task", ["known", "masked"])
+def test_it_refuses_what_is_withheld_and_not_declared(role: str, task: str) -> None:
+    """Marks of a control, and a task that is hidden; without either nothing is."""
+    words = {"task_words": ["tense"]} if task == "masked" else {}
+    tables: dict[str, Any] = {
+        "paradigm": "reverse_turing",
+        "design": {"task": task, **words},
+        "render": {"preset": "reverse-turing"},
+        "conditions": [
+            {"name": "plain", "role": "baseline", "slots": 2},
+            {"name": "marked", "role": role, "slots": 2, "explainer": {"name": "lime_text"}},
+        ],
+    }
+    told = {
+        problem.key: problem.limit for problem in check_ethics(definition(**tables, reward=FAIR), "prolific")
+    }
+    clauses = []
+    if task == "masked":
+        clauses.append('what the model was made for ([design] task = "masked")')
+    if role == "control":
+        clauses.append('that marks of marked say nothing of the model (role = "control")')
+    expected = {"ethics.deception": f"must say what people are not told: {'; '.join(clauses)}"}
+    assert told == (expected if clauses else {})
+    declared = {"contact": "lab@example.org", "deception": "Some marks are random, the task was hidden."}
+    texts = {"consent": "c", "instructions": "i", "debrief": "Some marks were random; the task was hidden."}
+    study = definition(**tables, reward=FAIR, ethics=declared).model_copy(update={"texts": texts})
+    assert check_ethics(study, "prolific") == []
 
 
 def test_it_takes_a_debrief_that_speaks_of_the_deception() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from experiments.kinds.base import Choice, TrialView
 from experiments.paradigms.base import Answer, Plan, PlanCondition, PlannedTrial, Pool, PoolItem, Solved
+from stimuli.types import Use
 
 CHOICES = (("husky", "Husky"), ("wolf", "Wolf"))
 
@@ -32,15 +33,38 @@ def make_pool(
     return dataclasses.replace(pool, **fields)
 
 
-def review_pool(count: int = 60, *, conditions: int = 2, slots: int = 8, **fields: Any) -> Pool:
-    """A pool in which every condition is a source that has solved every item."""
-    pool = make_pool(count, conditions=conditions, slots=slots, check_repeat=0)
-    solutions = tuple(
-        Solved(f"{item.key}/{condition.name}", item.key, condition.name, item.truth)
-        for item in pool.items
-        for condition in pool.conditions
+def stage_pool(
+    count: int = 60, *, methods: int = 1, slots: int = 8, known: int = 12, blank: int = 8, **fields: Any
+) -> Pool:
+    """Tasks, known and blank items for sources: people are "c0", the model has conditions "c1" and so on."""
+    pool = make_pool(count + known + blank, check_repeat=0)
+    counts: dict[Use, int] = {"task": count, "known": known, "blank": blank}
+    uses = [use for use, times in counts.items() for _ in range(times)]
+    items = tuple(
+        dataclasses.replace(item, use=use, truth="" if use == "blank" else item.truth)
+        for item, use in zip(pool.items, uses, strict=True)
     )
-    return dataclasses.replace(pool, solutions=solutions, **fields)
+    roles = ["source", *methods * ["method"]]
+    levels = tuple(PlanCondition(f"c{n}", role, slots) for n, role in enumerate(roles))
+    return dataclasses.replace(pool, items=items, conditions=levels, **fields)
+
+
+def review_pool(count: int = 60, *, by_people: int = 1, **fields: Any) -> Pool:
+    """A pool in which every source has solved every item, people `by_people` times, and has a lure of each
+    and an answer on each blank item."""
+    pool = stage_pool(count, **fields)
+    solutions = []
+    for item in pool.items:
+        for condition in pool.conditions:
+            name = f"{item.key}/{condition.name}"
+            if item.use == "blank":
+                solutions.append(Solved(f"{name}/alone", item.key, condition.name, "wolf", "alone"))
+                continue
+            times = by_people if condition.role == "source" else 1
+            given = [Solved(f"{name}/{n}", item.key, condition.name, item.truth) for n in range(times)]
+            false = next(value for value, _ in CHOICES if value != item.truth)
+            solutions += [*given, Solved(f"{name}/lure", item.key, condition.name, false, "lure")]
+    return dataclasses.replace(pool, solutions=tuple(solutions))
 
 
 def as_json(plan: Plan) -> str:
@@ -75,9 +99,9 @@ def perfect_value(trial: PlannedTrial, view: TrialView) -> dict[str, Any]:
     if trial.kind == "rate":
         return dict.fromkeys(trial.extra["questions"], 3)
     if trial.kind == "review":
-        return {"accept": trial.position % 2 == 0}
+        return {"accept": trial.extra["value"] == trial.extra["truth"]}
     if trial.kind == "solve":
-        return {"choice": trial.right, "region": [0]}
+        return {"choice": trial.right or trial.extra["truth"], "region": [0]}
     return {"choice": trial.expected or trial.right or trial.choices[0].value}
 
 

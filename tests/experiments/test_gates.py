@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,8 +20,7 @@ from experiments.models import Gate, Session, Study
 from experiments.selectors import definition_of
 from experiments.window import PHONE, windows_of
 from stimuli.errors import UnknownName
-from tests.experiments.protocols import SOLVE, write
-from tests.world import WINDOW, Person, draft_study, opened_study
+from tests.world import WINDOW, Person
 
 pytestmark = pytest.mark.django_db
 
@@ -121,29 +119,6 @@ def test_it_has_a_page_before_each_block_if_blocks_differ(
     passed = Gate.objects.filter(session=ada.session(), kind__startswith="instructions_block")
     assert list(passed.order_by("id").values_list("kind", flat=True)) == blocks
     assert "No coloured areas" in texts[-1]
-
-
-def test_it_asks_the_plates_of_a_study_that_has_some(tmp_path: Path, store_folder: Path) -> None:
-    """The answers are not judged, and each may be left out; they are stored for the routing."""
-    path = write(tmp_path / "p", "tasks", "blind_review", SOLVE)
-    study = draft_study(path)
-    picture = study.practice[0]
-    row = {key: picture[key] for key in ("file", "width_px", "height_px")}
-    plates = [{**row, "id": f"plate{n}", "choices": [["7", "7"], ["none", "Nothing"]]} for n in range(2)]
-    Study.objects.filter(pk=study.pk).update(plates=plates)
-    opened_study(path)
-    eve = Person("eve", slug="tasks")
-    eve.arrive("plates")
-    asked = eve.state["page"]["questions"]
-    assert [q["id"] for q in asked] == ["plate0", "plate1"]
-    assert all(set(q["image"]) == {"url", "width_px", "height_px", "alt", "is_said"} for q in asked)
-    assert eve.call("GET", asked[0]["image"]["url"]).status_code == 200
-    refused = eve.gate({"plate0": "8"})
-    assert set(refused.json()["error"]["fields"]) == {"value.plate0"}
-    assert eve.gate({"plate0": "7"}).status_code == 200
-    stored = Gate.objects.get(kind="plates")
-    assert stored.value == {"plate0": "7"} and stored.passed is None
-    assert eve.state["step"] == "instructions"
 
 
 @pytest.mark.pure
@@ -358,6 +333,9 @@ class Reader:
     def tell(self, question: dict[str, Any]) -> str:
         return f"told {question['id']}"
 
+    def see(self, question: dict[str, Any]) -> str:
+        return f"saw {question['id']}"
+
     def match_examples(self, questions: list[dict[str, Any]], attempt: int) -> dict[str, Any]:
         return {"matched": [question["id"] for question in questions], "attempt": attempt}
 
@@ -370,18 +348,22 @@ class Reader:
         ("practice", {"matched": ["a", "b"], "attempt": 1}),
         ("training", {"a": "recalled a 1", "b": "recalled b 1"}),
         ("questions", {"a": "told a", "b": "told b"}),
-        ("plates", {"a": "told a", "b": "told b"}),
+        ("plates", {"a": "off", "b": "saw b"}),
     ],
 )
 def test_an_observer_fills_in_the_form_of_a_page(name: str, expected: dict[str, Any]) -> None:
-    page = {"questions": [{"id": "a"}, {"id": "b"}]}
+    page = {"questions": [{"id": "a", "image": None}, {"id": "b", "image": {"url": "/m/b"}}]}
     assert FORMS.load(name)(Reader(), page, 1) == expected  # type: ignore[arg-type]
 
 
 def test_an_observer_describes_its_window_and_agrees() -> None:
     described = FORMS.load("device")(Reader(), {}, 0)  # type: ignore[arg-type]
     assert described_device(described, "value") == described
-    assert FORMS.load("consent")(Reader(), {}, 0) == {"agree": True}  # type: ignore[arg-type]
+    asked: dict[str, Any] = {"questions": []}
+    assert FORMS.load("consent")(Reader(), asked, 0) == {"agree": True}  # type: ignore[arg-type]
+    asked = {"questions": [{"id": "plates"}]}
+    agreed = FORMS.load("consent")(Reader(), asked, 0)  # type: ignore[arg-type]
+    assert agreed == {"agree": True, "plates": True}
 
 
 def test_every_gate_has_a_form_for_observers() -> None:

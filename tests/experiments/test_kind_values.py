@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -21,15 +21,28 @@ TRIAL = base.TrialView(
     position=3, block=0, phase="test", kind="predict", check="", condition="saliency", choices=CHOICES,
     expected="", truth="wolf", predicted="husky",
 )  # fmt: skip
+JUDGED = {"solution": "k1", "answer": "Wolf", "value": "wolf", "use": "task", "truth": "wolf"}
 TRIALS: dict[str, base.TrialView] = {
     "learn": replace(TRIAL, kind="learn", phase="train", label="husky"),
     "learn, hidden": replace(TRIAL, kind="learn", phase="train"),
     "predict": TRIAL,
     "review": replace(TRIAL, kind="review", extra={"answer": "four legs"}),
+    "review, right": replace(TRIAL, kind="review", extra=JUDGED),
+    "review, blank": replace(TRIAL, kind="review", extra={**JUDGED, "use": "alone", "truth": ""}, truth=""),
+    "review, known": replace(TRIAL, kind="review", extra={**JUDGED, "use": "known"}),
+    "review, known wrong": replace(TRIAL, kind="review", extra={**JUDGED, "use": "known", "value": "fox"}),
     "solve": replace(TRIAL, kind="solve", extra={"grid": 3}),
     "solve, or not": replace(TRIAL, kind="solve", choices=(*CHOICES, CANNOT_SAY), extra={"grid": 3}),
+    "solve, known": replace(
+        TRIAL, kind="solve", extra={"grid": 3, "use": "known", "truth": "wolf", "planted": [0, 1, 2]}
+    ),
+    "solve, known, unplanted": replace(
+        TRIAL, kind="solve", extra={"grid": 3, "use": "known", "truth": "wolf", "planted": []}
+    ),
     "solve, no region": replace(TRIAL, kind="solve", extra={"grid": 3, "region": False}),
     "rate": replace(TRIAL, kind="rate", extra={"questions": ["q2", "q1"], "pairs": {"q1": ["", "noisy"]}}),
+    "decide": replace(TRIAL, kind="decide", extra={"step": "first"}),
+    "decide, again": replace(TRIAL, kind="decide", extra={"step": "second"}, label="husky"),
     "instructed": replace(TRIAL, kind="instructed", check="instructed", expected="wolf"),
 }
 GOOD: list[tuple[str, dict[str, Any]]] = [
@@ -48,6 +61,8 @@ GOOD: list[tuple[str, dict[str, Any]]] = [
     ("solve, no region", {"choice": "fox", "region": None}),
     ("solve, no region", {"choice": "fox", "region": [2]}),
     ("rate", {"q1": 1, "q2": 5}),
+    ("decide", {"choice": "fox"}),
+    ("decide, again", {"choice": "husky"}),
     ("instructed", {"choice": "wolf"}),
     ("instructed", {"choice": "fox"}),
 ]
@@ -64,6 +79,9 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("predict", {"choice": "fox", "more": 1}, "'choice', 'more'"),
     ("predict", {"value": "fox"}, "'value'"),
     ("instructed", {"choice": "cat"}, "one of husky, wolf, fox"),
+    ("decide", {"choice": "cat"}, "one of husky, wolf, fox"),
+    ("decide, again", {"choice": "fox", "more": 1}, "'choice', 'more'"),
+    ("decide, again", {}, "got the keys none"),
     ("review", {"accept": 1}, "or another value"),
     ("review", {"accept": True, "more": 1}, "'accept', 'more'"),
     ("review", {}, "got the keys none"),
@@ -151,6 +169,7 @@ def test_its_preview_is_an_answer(name: str) -> None:
         ("learn, hidden", []),
         ("predict", [{"choice": choice} for choice in CHOICES]),
         ("instructed", [{"choice": choice} for choice in CHOICES]),
+        ("decide", [{"choice": choice} for choice in CHOICES]),
         ("review", [{"accept": True}, {"accept": False}]),
         ("solve", []),
         ("rate", []),
@@ -160,6 +179,11 @@ def test_it_lists_every_answer_if_they_are_few(name: str, accepted: list[dict[st
     assert list(kind_of(TRIALS[name]).accepted(TRIALS[name])) == accepted
 
 
+REVIEW = {"solution": "k1", "answer": "wolf", "use": "task", "answer_right": True}
+OLD_REVIEW = {"solution": "", "answer": "four legs", "use": "task", "answer_right": None}
+"""Of a study that was opened before solutions had a use."""
+
+
 @pytest.mark.parametrize(
     ("name", "value", "answers", "choice", "cells"),
     [
@@ -167,10 +191,33 @@ def test_it_lists_every_answer_if_they_are_few(name: str, accepted: list[dict[st
         ("learn, hidden", {"choice": "fox"}, ("fox",), "fox", {}),
         ("predict", {"choice": "fox"}, ("fox",), "fox", {}),
         ("instructed", {"choice": "fox"}, ("fox",), None, {}),
-        ("review", {"accept": True}, ("accept",), None, {"accepted": True}),
-        ("review", {"accept": False}, ("reject",), None, {"accepted": False}),
-        ("solve", {"choice": "fox", "region": [1, 2]}, ("fox",), "fox", {"region_cells": 2}),
-        ("solve", {"choice": "fox"}, ("fox",), "fox", {"region_cells": None}),
+        ("review", {"accept": True}, ("accept",), None, {**OLD_REVIEW, "accepted": True}),
+        ("review, right", {"accept": True}, ("accept",), None, {**REVIEW, "accepted": True}),
+        ("review, right", {"accept": False}, ("reject",), None, {**REVIEW, "accepted": False}),
+        (
+            "review, blank",
+            {"accept": False},
+            ("reject",),
+            None,
+            {**REVIEW, "use": "alone", "answer_right": None, "accepted": False},
+        ),
+        (
+            "review, known wrong",
+            {"accept": False},
+            ("reject",),
+            None,
+            {**REVIEW, "use": "known", "answer": "fox", "answer_right": False, "accepted": False},
+        ),
+        (
+            "solve",
+            {"choice": "fox", "region": [1, 2]},
+            ("fox",),
+            "fox",
+            {"region_cells": 2, "region": [1, 2], "use": "task"},
+        ),
+        ("solve", {"choice": "fox"}, ("fox",), "fox", {"region_cells": None, "region": None, "use": "task"}),
+        ("decide", {"choice": "fox"}, ("fox",), "fox", {"step": "first", "advice": ""}),
+        ("decide, again", {"choice": "fox"}, ("fox",), "fox", {"step": "second", "advice": "husky"}),
         ("rate", {"q2": 5, "q1": 1}, ("1", "5"), None, {"questions_asked": ["q2", "q1"], "anchor": False}),
     ],
 )
@@ -187,6 +234,7 @@ def test_it_says_what_an_answer_gives(
 NOTED = {
     "questions": [{"id": "q2", "ms": 900, "changes": 0}, {"id": "q1", "ms": 2100, "changes": 3}],
     "revealed_ms": 1700,
+    **{"strokes": 4, "undos": 1, "first_stroke_ms": 800, "marked_with": "pen"},
 }
 
 
@@ -196,6 +244,13 @@ def test_a_rating_keeps_when_each_question_was_answered_and_how_often_it_changed
     assert get_kind("rate").noted({"input": "mouse"}) == get_kind("predict").noted(NOTED) == {}
 
 
+def test_a_solution_keeps_how_it_was_marked() -> None:
+    told = {"strokes": 4, "undos": 1, "first_stroke_ms": 800, "marked_with": "pen"}
+    assert get_kind("solve").noted(NOTED) == told
+    # "Cannot say" has no first stroke and nothing that marked.
+    assert get_kind("solve").noted({"strokes": 0, "undos": 0}) == {"strokes": 0, "undos": 0}
+
+
 def test_it_declares_its_columns_and_its_handing_out() -> None:
     told = {
         name: [(column.name, column.dtype, column.unit) for column in get_kind(name).columns]
@@ -203,20 +258,35 @@ def test_it_declares_its_columns_and_its_handing_out() -> None:
         if get_kind(name).columns
     }
     assert told == {
-        "review": [("accepted", "flag", "")],
-        "solve": [("region_cells", "integer", "cells")],
+        "review": [
+            ("solution", "text", ""),
+            ("answer", "text", ""),
+            ("use", "text", ""),
+            ("answer_right", "flag", ""),
+            ("accepted", "flag", ""),
+        ],
+        "solve": [
+            ("region_cells", "integer", "cells"),
+            ("region", "json", ""),
+            ("strokes", "integer", ""),
+            ("undos", "integer", ""),
+            ("first_stroke_ms", "integer", "ms"),
+            ("marked_with", "text", ""),
+            ("use", "text", ""),
+        ],
         "rate": [
             ("questions_asked", "json", ""),
             ("question_ms", "json", "ms"),
             ("question_changes", "json", ""),
             ("anchor", "flag", ""),
         ],
+        "decide": [("step", "text", ""), ("advice", "text", "")],
     }
-    assert [name for name in KINDS if get_kind(name).is_alone] == ["review"]
+    assert [name for name in KINDS if get_kind(name).is_alone] == ["review", "decide"]
     assert [name for name in KINDS if get_kind(name).is_example] == ["learn"]
     assert [name for name in KINDS if get_kind(name).asks_for_model] == ["predict"]
     assert {name: get_kind(name).seconds for name in KINDS} == {
-        "learn": 3, "predict": 3, "review": 3, "solve": 12, "rate": 18, "instructed": 3
+        "learn": 3, "predict": 3, "review": 3, "solve": 12, "rate": 18, "decide": 5, "instructed": 3
     }  # fmt: skip
 
 
@@ -243,6 +313,9 @@ class Stage:
     def words(self, name: str, /, **values: str) -> str:
         return f"{name} {values}" if values else name
 
+    def answered(self, position: int) -> Mapping[str, Any] | None:
+        return {"choice": "wolf"} if position == 2 else None
+
 
 STAGE = Stage()
 
@@ -256,6 +329,8 @@ STAGE = Stage()
         ("review", {"image", "mark", "text", "answer", "choices"}),
         ("solve", {"image", "grid", "choices"}),
         ("rate", {"label", "image", "mark", "text", "sentence", "questions"}),
+        ("decide", {"step", "image", "explanation", "earlier", "advice", "choices"}),
+        ("decide, again", {"step", "image", "explanation", "earlier", "advice", "choices"}),
     ],
 )
 def test_its_page_receives_these_parts_of_the_scene(name: str, shown: set[str]) -> None:
@@ -280,6 +355,8 @@ def test_its_page_receives_these_parts_of_the_scene(name: str, shown: set[str]) 
             "review": {"answer": "four legs"},
             "solve": {"grid": 3},
             "rate": {"sentence": None},
+            "decide": {"step": "first", "earlier": None, "advice": "Husky"},
+            "decide, again": {"step": "second", "earlier": "Wolf", "advice": "Husky"},
         }[name]
     )
 
@@ -306,84 +383,6 @@ def test_a_rating_asks_in_the_order_of_the_plan_and_shows_pairs() -> None:
 def test_only_a_guess_before_the_label_waits_for_the_reply() -> None:
     assert get_kind("learn").waits({"label": None}) and not get_kind("learn").waits({"label": "Husky"})
     assert not any(get_kind(name).waits({"label": None}) for name in KINDS if name != "learn")
-
-
-@dataclass
-class Watcher:
-    """An observer that always picks the last option, and notes what it was asked to do."""
-
-    acts: list[str] = field(default_factory=list)
-
-    def _reply(self, act: str) -> base.Reply:
-        self.acts.append(act)
-        return base.Reply({"choice": "fox"}, 11, 12)
-
-    def study(self, trial: Mapping[str, Any]) -> base.Reply:
-        return self._reply("study")
-
-    def decide(self, trial: Mapping[str, Any]) -> base.Reply:
-        return self._reply("decide")
-
-    def obey(self, trial: Mapping[str, Any]) -> base.Reply:
-        return self._reply("obey")
-
-    def rate(self, trial: Mapping[str, Any], question: Mapping[str, Any]) -> int:
-        self.acts.append(question["id"])
-        return 5
-
-    def pick(self, trial: Mapping[str, Any], name: str, options: Sequence[Hashable]) -> Any:
-        self.acts.append(name)
-        return list(options)[-1]
-
-    def linger_ms(self, trial: Mapping[str, Any], part: str = "") -> int:
-        return 700
-
-
-@pytest.mark.parametrize(
-    ("name", "acts", "reply"),
-    [
-        ("learn", ["study"], base.Reply({"choice": "fox"}, 11, 12)),
-        ("predict", ["decide"], base.Reply({"choice": "fox"}, 11, 12)),
-        ("instructed", ["obey"], base.Reply({"choice": "fox"}, 11, 12)),
-        ("review", ["accept"], base.Reply({"accept": False}, 700, 700)),
-        ("solve", ["choice", "cell"], base.Reply({"choice": "fox", "region": [8]}, 700, 700)),
-        (
-            "rate",
-            ["q2", "q1"],
-            base.Reply(
-                {"q2": 5, "q1": 5},
-                1400,
-                1400,
-                {
-                    "questions": [
-                        {"id": "q2", "ms": 700, "changes": 0},
-                        {"id": "q1", "ms": 1400, "changes": 0},
-                    ]
-                },
-            ),
-        ),
-    ],
-)
-def test_an_observer_does_what_the_kind_permits(name: str, acts: list[str], reply: base.Reply) -> None:
-    trial, watcher = TRIALS[name], Watcher()
-    wire = {"content": kind_of(trial).content(trial, STAGE).model_dump()}
-    assert kind_of(trial).answer(watcher, wire) == reply
-    assert watcher.acts == acts
-    if "choice" not in reply.value or name in ("solve", "predict", "instructed"):
-        kind_of(trial).check(trial, reply.value)
-
-
-def test_an_observer_obeys_an_old_check_and_says_when_it_cannot_solve() -> None:
-    old = replace(TRIAL, check="instructed", expected="fox")
-    watcher = Watcher()
-    kind_of(old).answer(watcher, {"content": kind_of(old).content(old, STAGE).model_dump()})
-    assert watcher.acts == ["obey"]
-    buttons = (*STAGE.buttons, base.Button(value=CANNOT_SAY, text="Cannot say", key="l"))
-    trial = TRIALS["solve, or not"]
-    content = kind_of(trial).content(trial, replace(STAGE, buttons=buttons)).model_dump()
-    assert kind_of(trial).answer(Watcher(), {"content": content}).value == {
-        "choice": CANNOT_SAY, "region": None
-    }  # fmt: skip
 
 
 # Right, agreeing, obeying

@@ -99,10 +99,7 @@ def test_a_masked_study_lists_its_words_and_classes() -> None:
     assert set(problems({"classes": None})) == {"stimuli.classes"}
 
 
-def test_the_two_texts_belong_to_crossed_studies_alone() -> None:
-    crossed = {"task": "masked", "task_words": ["tense"], "masking": "crossed"}
-    assert set(problems(design=crossed)) == {"texts.instructions_known", "texts.instructions_masked"}
-    assert set(problems(texts={**TEXTS, "instructions_known": "k"})) == {"texts.instructions_known"}
+def test_only_a_masked_task_is_told_to_one_half() -> None:
     told = {**TEXTS, "instructions_known": "k", "instructions_masked": "m"}
     assert set(problems(texts=told, design={"masking": "crossed"})) == {"design.masking"}
 

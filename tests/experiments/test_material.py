@@ -1,6 +1,7 @@
 """Which items a study uses and as which answers they count: by hand, by counting, by what must not change."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from experiments.paradigms.material import (
     material_of,
     pool_of,
 )
+from stimuli.types import Use
 from tests.experiments.definitions import definition, several
 
 pytestmark = pytest.mark.pure
@@ -361,3 +363,50 @@ def test_the_pool_of_no_items_still_knows_the_study() -> None:
     pool = pool_of(definition({"balance": "prediction"}), ())
     assert pool.items == () and pool.balance == "prediction"
     assert pool.choices == (("husky", "Husky"), ("wolf", "Wolf"))
+
+
+# What items are for
+
+
+def uses(*drawn: str) -> Survey:
+    """Items that differ in their use alone, but for blank ones, which have no truth."""
+    items = (
+        replace(seen(f"{use}{place}", "" if use == "blank" else "husky", 0.0, 9.0, 1.0), use=use)  # type: ignore[arg-type]
+        for place, use in enumerate(drawn)
+    )
+    return survey(*items)
+
+
+USES = ("task", "known", "blank", "tuning", "task", "task", "task", "task")
+
+
+def test_other_protocols_meet_tasks_alone() -> None:
+    study = definition({"items": 4})
+    made = material_of(study, {ONLY: uses(*USES)})
+    assert [item.use for item in made.chosen[ONLY]] == ["task"] * 4 == [i.use for i in made.pool.items]
+    wide = definition({"items": 40})
+    assert {item.use for item in material_of(wide, {ONLY: uses(*USES)}).pool.items} == {"task"}
+    assert {item.use for item in material_by_condition(wide, {ONLY: uses(*USES)}).pool.items} == {"task"}
+
+
+def test_what_is_no_task_passes_whole_where_it_is_asked_for_and_draws_no_task_away() -> None:
+    study, every = definition({"items": 4}), uses(*USES)
+    alone = material_of(study, {ONLY: every}).chosen[ONLY]
+    made = material_of(study, {ONLY: every}, ("known", "blank", "tuning")).chosen[ONLY]
+    assert [item for item in made if item.use == "task"] == list(alone)
+    assert sorted(item.use for item in made if item.use != "task") == ["blank", "known", "tuning"]
+    beside: tuple[Use, ...] = ("known",)
+    asked = material_of(study, {ONLY: every}, beside).chosen[ONLY]
+    assert {item.use for item in asked} == {"task", "known"}
+
+
+@pytest.mark.parametrize("question", [{}, {"outside": "restrict"}, {"classes": None, "target": "husky"}])
+def test_a_blank_item_has_no_truth_whatever_is_asked(question: dict[str, Any]) -> None:
+    blank = replace(seen("b", "", 9.0, 0.0, 0.0), use="blank")
+    assert [(i.truth, i.use) for i in as_asked(definition(question), survey(blank))] == [("", "blank")]
+
+
+def test_a_flagged_item_is_left_out_whatever_it_is_for() -> None:
+    items = [replace(item, flagged=item.use == "known") for item in uses(*USES).items]
+    made = material_of(definition({"items": 40}), {ONLY: survey(*items)}, ("known", "blank"))
+    assert {item.use for item in made.pool.items} == {"task", "blank"}

@@ -54,6 +54,9 @@ EXPECTED_PATHS = {
     "/api/session/finish/": {"post"},
     "/api/session/withdraw/": {"post"},
     "/api/session/pay/": {"get"},
+    "/api/session/check/": {"get"},
+    "/api/session/invitation/": {"post"},
+    "/api/session/{step}/kept/": {"post"},
     "/api/session/{step}/told/": {"post"},
 }
 

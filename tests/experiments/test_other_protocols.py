@@ -4,15 +4,15 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from django.utils import timezone
 
 from analysis.reports.base import seal_of
 from analysis.tables import read_frames, study_facts
 from crowd.money.endings import matches_of
 from experiments.errors import InvalidStudy, StudyError
-from experiments.models import HandOut, Prediction, Response, Session, Slot, Solution, Study, Trial
+from experiments.models import HandOut, Prediction, Response, Session, Slot, Study, Trial
 from experiments.opening import plan_pilot
-from experiments.sessions import skip_to, start_session
+from experiments.previews import skip_to
+from experiments.sessions import start_session
 from experiments.stages import freeze
 from experiments.study_file import load_study
 from stimuli.store.files import read_view
@@ -24,7 +24,10 @@ from tests.experiments.protocols import (
     SOLVE,
     TURING,
     TWO_MODELS,
+    USES,
     opened,
+    solved,
+    staged,
     take_part,
     write,
 )
@@ -41,12 +44,8 @@ def rating(tmp_path: Path) -> Study:
 
 @pytest.fixture
 def tasks(tmp_path: Path) -> Study:
-    """The solve stage, answered by one person and closed."""
-    study = opened(tmp_path / "s", "tasks", "blind_review", SOLVE)
-    take_part(Person("eve", slug="tasks"))
-    Study.objects.filter(pk=study.pk).update(state="closed", closed_at=timezone.now())
-    study.refresh_from_db()
-    return study
+    """The solve stage, answered and closed."""
+    return solved(tmp_path / "s")
 
 
 def rater(name: str, sitting: int = 1) -> Person:
@@ -128,7 +127,7 @@ def test_it_pays_no_bonus_for_what_cannot_be_right(tmp_path: Path) -> None:
 
 
 def test_a_region_outside_the_grid_is_refused_by_name(tmp_path: Path) -> None:
-    opened(tmp_path / "g", "tasks", "blind_review", SOLVE)
+    staged(tmp_path / "g", "tasks", SOLVE)
     eve = Person("eve", slug="tasks")
     eve.arrive()
     trial = eve.trials()[0]
@@ -165,27 +164,8 @@ def test_a_guess_is_stored_before_its_answer_is_revealed(tmp_path: Path) -> None
     assert tests["matches_model"].notna().sum() == 2
 
 
-def test_it_freezes_the_answers_of_a_closed_stage_once(tasks: Study) -> None:
-    digest = freeze(tasks)
-    assert len(digest) == 64 and freeze(tasks) == digest
-    solutions = Solution.objects.filter(study=tasks)
-    assert solutions.count() == ITEMS == Response.objects.filter(session__study=tasks).count()
-    given = Counter(r.value["choice"] for r in Response.objects.filter(session__study=tasks))
-    assert Counter(solutions.values_list("choice", flat=True)) == given
-
-
-def test_it_freezes_nothing_that_still_collects(tmp_path: Path) -> None:
-    study = opened(tmp_path / "o", "tasks", "blind_review", SOLVE)
-    with pytest.raises(StudyError, match="Close it before"):
-        freeze(study)
-    Study.objects.filter(pk=study.pk).update(state="closed")
-    study.refresh_from_db()
-    with pytest.raises(StudyError, match="no kept answers"):
-        freeze(study)
-
-
 def test_a_later_stage_starts_from_frozen_solutions_alone(tasks: Study, tmp_path: Path) -> None:
-    path = write(tmp_path / "v", "judged", "blind_review", REVIEW)
+    path = write(tmp_path / "v", "judged", "blind_review", REVIEW, uses=USES)
     with pytest.raises(StudyError, match="not frozen yet. Run freeze tasks"):
         draft_study(path)
     freeze(tasks)
@@ -196,7 +176,7 @@ def test_a_later_stage_starts_from_frozen_solutions_alone(tasks: Study, tmp_path
 def test_a_review_is_handed_out_alone_and_its_hour_is_kept(tasks: Study, tmp_path: Path) -> None:
     """The page does not hold the next task, and a reload does not restart the time."""
     freeze(tasks)
-    study = opened(tmp_path / "v", "judged", "blind_review", REVIEW)
+    study = staged(tmp_path / "v", "judged", REVIEW)
     lea = Person("lea", slug="judged")
     lea.arrive()
     first = lea.state["block"]["trials"]
@@ -206,7 +186,7 @@ def test_a_review_is_handed_out_alone_and_its_hour_is_kept(tasks: Study, tmp_pat
     assert HandOut.objects.get().handed_out_at == handed_out.handed_out_at
     take_part(lea)
     rows = HandOut.objects.filter(session__study=study)
-    assert rows.count() == Response.objects.filter(session__study=study).count() == 4
+    assert rows.count() == Response.objects.filter(session__study=study).count() == 2 * (4 + 2 + 2) + 2
     for row in rows:
         answered = Response.objects.get(session=row.session, trial=row.trial)
         assert row.handed_out_at <= answered.received_at
@@ -214,15 +194,15 @@ def test_a_review_is_handed_out_alone_and_its_hour_is_kept(tasks: Study, tmp_pat
 
 def test_acceptance_is_exported_as_such_and_earns_nothing(tasks: Study, tmp_path: Path) -> None:
     freeze(tasks)
-    study = opened(tmp_path / "v", "judged", "blind_review", REVIEW)
+    study = staged(tmp_path / "v", "judged", REVIEW)
     lea = Person("lea", slug="judged")
     take_part(lea)
     reviews = read_frames(study).trials
-    assert list(reviews["accepted"].astype(bool)) == [True] * 4
+    assert list(reviews["accepted"].astype(bool)) == [True] * 18
     assert reviews["matches_model"].isna().all() and reviews["matches_truth"].isna().all()
     assert sum(matches_of([lea.session().pk]).values()) == 0
-    solved = read_frames(tasks).trials
-    assert solved["matches_truth"].notna().all() and "region_cells" in solved
+    answered = read_frames(tasks).trials
+    assert answered["matches_truth"].notna().all() and "region_cells" in answered
 
 
 @pytest.mark.parametrize("protocol", ["rating", "solve", "review", "reverse_turing"])
@@ -231,7 +211,7 @@ def test_a_preview_may_begin_at_every_trial(tasks: Study, tmp_path: Path, protoc
     if protocol == "rating":
         study = opened(tmp_path / "p", "ratings", "rating", RATING, sources=TWO_MODELS)
     elif protocol == "review":
-        study = opened(tmp_path / "p", "judged", "blind_review", REVIEW)
+        study = staged(tmp_path / "p", "judged", REVIEW)
     elif protocol == "reverse_turing":
         study = opened(tmp_path / "p", "letters", "reverse_turing", TURING, sources=SENTENCES)
     else:

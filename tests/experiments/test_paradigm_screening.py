@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from statistics import median
@@ -40,6 +41,12 @@ def trial(position: int, check: Check = "", expected: str = "") -> TrialView:
     )
 
 
+def known(position: int) -> TrialView:
+    """A known task whose answer is "a"."""
+    extra = {"grid": 2, "use": "known", "truth": "a"}
+    return replace(trial(position), kind="solve", extra=extra)
+
+
 def judged(
     trials: list[TrialView],
     choices: str,
@@ -70,6 +77,24 @@ def test_it_counts_checks(check: Check, choices: str, limit: float, status: str)
         (reason,) = verdict.reasons
         assert reason.found == choices.count("a") / 3 and reason.limit == limit
         assert f"{choices.count('a')} of 3 {check} checks" in reason.evidence
+
+
+@pytest.mark.parametrize(
+    ("choices", "limit", "status"), [("aab", 1.0, "screened"), ("aaa", 1.0, "passed"), ("aab", 0.6, "passed")]
+)
+def test_it_counts_known_tasks_among_the_others(choices: str, limit: float, status: str) -> None:
+    """The ordinary trial, which is wrong, has no part in it."""
+    trials = [*(known(n) for n in range(3)), trial(3)]
+    verdict = judged(trials, f"{choices}b", {"known_share_min": limit})
+    assert verdict.status == status
+    if verdict.reasons:
+        (reason,) = verdict.reasons
+        assert (reason.rule, reason.timing) == ("known_share_min", "after")
+        assert reason.evidence.startswith("2 of 3 known tasks answered as everybody can see (67%)")
+
+
+def test_it_does_not_act_without_known_tasks() -> None:
+    assert judged([trial(0)], "b", {"known_share_min": 1.0}).status == "passed"
 
 
 def test_it_does_not_act_without_such_checks() -> None:
@@ -323,6 +348,7 @@ PRINTED = {
     "quiz_attempts_max": (rf"{NUMBER} tries at the quiz, at most {NUMBER} are", ">"),
     "instructed_share_min": (rf"\({NUMBER}%\), at least {NUMBER}% are", "<"),
     "repeat_share_min": (rf"\({NUMBER}%\), at least {NUMBER}% are", "<"),
+    "known_share_min": (rf"\({NUMBER}%\), at least {NUMBER}% are", "<"),
     "total_minutes": (rf"took {NUMBER} minutes, {NUMBER} to", "<"),
     "fastest_median_ms": (rf"{NUMBER} ms over .* at least {NUMBER} needed", "<"),
     "side_share_max": (rf"in {NUMBER}% of .* at most {NUMBER}% is", ">"),
@@ -349,6 +375,8 @@ def just_beyond(draw: st.DrawFn) -> tuple[str, dict[str, Any], Verdict]:
         gates = [GateTry(kind, attempt, False, {}) for attempt in range(tries)]
     elif name.endswith("_share_min"):
         trials = [trial(p, check, "a") for p in range(count)]
+        if name == "known_share_min":
+            trials = [known(p) for p in range(count)]
         choices = "a" * right + "b" * (count - right)
         limit = math.nextafter(right / count, 1)
     elif name == "side_share_max":

@@ -9,9 +9,10 @@ import pytest
 from experiments.kinds import get_kind
 from experiments.models import Study
 from experiments.paradigms.reverse_turing import ReverseTuringDesign
-from experiments.progress import READING_MINUTES, trials_minutes
+from experiments.progress import READING_MINUTES, reading_minutes, trials_minutes
 from experiments.selectors import definition_of
 from experiments.study_file import STUDIES_DIR, find_study, load_study
+from tests.experiments.definitions import definition
 from tests.world import Person
 
 SLUGS = sorted(path.parent.name for path in STUDIES_DIR.glob("*/study.toml"))
@@ -98,3 +99,9 @@ def test_a_page_of_ratings_takes_longer_with_each_question() -> None:
     assert trials_minutes(definition, ["rate"]) * 60 == pytest.approx(6 + 6 * 5 + 1.8)
     split = definition.model_copy(update={"design": {**definition.design, "questions": "split"}})
     assert trials_minutes(split, ["rate"]) * 60 == pytest.approx(6 + 5 + 1.8)
+
+
+def test_plates_of_the_colour_check_take_their_time() -> None:
+    plain, checked = definition(), definition(plates={"count": 24})
+    assert reading_minutes(plain) == READING_MINUTES
+    assert reading_minutes(checked) - reading_minutes(plain) == pytest.approx(24 * 5 / 60)

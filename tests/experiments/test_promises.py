@@ -4,8 +4,8 @@ import pytest
 
 from experiments.definition import TextFiles
 from experiments.gates.promises import HELD, LACKS, promised, unkept
+from experiments.sentences import LANGUAGES, table_of
 from experiments.study_file import STUDIES_DIR, find_study, load_study
-from experiments.words import LANGUAGES, table_of
 
 pytestmark = pytest.mark.pure
 SLUGS = sorted(path.parent.name for path in STUDIES_DIR.glob("*/study.toml"))

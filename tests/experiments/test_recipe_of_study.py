@@ -9,9 +9,10 @@ from pydantic import ValidationError
 
 from experiments.definition import Render, StudyDefinition
 from experiments.errors import InvalidStudy
+from experiments.sentences import LANGUAGES, table_of
 from experiments.study_file import STUDIES_DIR, load_study
 from experiments.texts import html_of
-from experiments.words import LANGUAGES, legend_of, placeholders, table_of
+from experiments.words import legend_of, placeholders
 from stimuli.explainers import has_sign
 from stimuli.explainers.base import sign_of
 from stimuli.render.recipe import COLORMAPS, PRESETS, RenderSpec

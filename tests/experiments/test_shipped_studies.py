@@ -5,16 +5,21 @@ from pathlib import Path
 
 import pytest
 
+from experiments.paradigms.assisted_decision import AssistedDecisionDesign
+from experiments.paradigms.blind_review import TELLING, BlindReviewDesign
+from experiments.paradigms.masking import words_said
 from experiments.paradigms.rating import RatingDesign
 from experiments.paradigms.reverse_turing import ReverseTuringDesign
+from experiments.sentences import FOLDER
 from experiments.study_file import STUDIES_DIR, find_study, load_study
 from experiments.texts import html_of
-from experiments.words import FOLDER, placeholders, words_for
+from experiments.words import placeholders, words_for
 from stimuli.explainers import kind_of
 
 pytestmark = pytest.mark.pure
 WORDS = Path(__file__).resolve().parents[2] / "frontend" / "src" / "words"
 SLUGS = sorted(path.parent.name for path in STUDIES_DIR.glob("*/study.toml"))
+BLIND = ("find-the-digit", "digit-answers", "digits-by-label")
 
 
 @pytest.mark.parametrize("slug", SLUGS)
@@ -63,6 +68,10 @@ def test_no_study_speaks_of_the_pictures_of_another(slug: str) -> None:
         "sentiment": {"opinion", "opinions"},
         "sorted-sentences": {"class", "classes"},
         "rate-explanations": {"rate", "rated", "rating", "ratings"},
+        "find-the-digit": {"brush", "paint"},
+        "digit-answers": {"outlined"},
+        "digits-by-label": {"leisure"},
+        "alder-or-dogwood": {"twice"},
     }
     folder = find_study(slug).parent
     texts = " ".join(
@@ -82,7 +91,12 @@ def test_it_asks_what_the_machine_answered_in_one_wording(slug: str) -> None:
     texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
     other = r"\b(would|will) (answer|say)\b|\b(would|will) (the|a) machine\b|predict what the machine answers"
     assert {name: re.findall(other, text) for name, text in texts.items()} == dict.fromkeys(texts, [])
-    asked = {"sentiment": "What the machine answers", "sorted-sentences": "The class that the computer chose"}
+    asked = dict.fromkeys(BLIND, "answer =")  # asks for no answer of a machine
+    asked |= {
+        "sentiment": "What the machine answers",
+        "sorted-sentences": "The class that the computer chose",
+        "alder-or-dogwood": "What the picture shows",
+    }
     assert asked.get(slug, "What the machine answered") in texts["quiz.toml"]
 
 
@@ -105,6 +119,18 @@ def test_it_ships_ratings_of_maps_and_of_named_concepts_with_all_six_questions()
         assert [c.explainer and c.explainer.name for c in shown if c.role == "control"] == ["random"]
 
 
+def test_it_ships_advice_of_a_declared_accuracy_with_and_without_explanations() -> None:
+    definition = load_study(find_study("alder-or-dogwood"))
+    design = AssistedDecisionDesign(**definition.design)
+    assert (design.advice_accuracy, design.test_items, design.right_items) == (0.7, 20, 14)
+    roles = [condition.role for condition in definition.conditions]
+    assert roles == ["baseline", "advice", "control", "method"]
+    assert len({condition.slots for condition in definition.conditions}) == 1
+    # What everybody reads before they have a condition is true of every condition.
+    assert "With some people, what a machine answered stands beside it." in definition.texts["instructions"]
+    assert "machine" not in definition.texts["instructions_again"]
+
+
 def test_it_explains_each_question_to_raters_by_two_examples() -> None:
     definition = load_study(find_study("rate-explanations"))
     words, text = words_for(definition), definition.texts["instructions"]
@@ -113,6 +139,39 @@ def test_it_explains_each_question_to_raters_by_two_examples() -> None:
     assert len(parts) == len(asked), "in the words of the page"
     for part in parts:
         assert part.count("\n- High: ") == 1 and part.count("\n- Low: ") == 1
+
+
+@pytest.mark.parametrize("slug", BLIND)
+def test_a_blind_study_tells_of_the_network_in_its_debrief_alone(slug: str) -> None:
+    definition = load_study(find_study(slug))
+    assert not [*words_said(definition, (*TELLING, "network*", "computer*", "program*"), "", "")]
+    assert "neural network" in definition.texts["debrief"] and "neural network" in definition.ethics.deception
+    assert definition.ethics.special_category and definition.ethics.retention_days
+
+
+@pytest.mark.parametrize("slug", BLIND)
+def test_a_blind_study_asks_what_people_suspected_before_it_tells_them(slug: str) -> None:
+    definition = load_study(find_study(slug))
+    funnel = [question for question in definition.questions if question.id.startswith("suspect")]
+    assert len(funnel) >= 3 and {question.when for question in funnel} == {"after"}
+    assert funnel[0].kind == "text" and "about" in funnel[0].prompt, "the widest question comes first"
+
+
+def test_the_two_stages_of_the_digits_fit_together() -> None:
+    solve, review = (load_study(find_study(slug)) for slug in BLIND[:2])
+    first, second = BlindReviewDesign(**solve.design), BlindReviewDesign(**review.design)
+    assert second.solutions_from == solve.slug and first.grid == second.grid
+    assert [(c.name, c.role) for c in solve.conditions] == [(c.name, c.role) for c in review.conditions]
+    assert solve.stimuli == review.stimuli and solve.plates == review.plates
+    assert first.colour_vision == second.colour_vision == "plates"
+    assert second.runs * (second.tasks_per_run + second.lures_per_run) <= solve.stimuli.items
+
+
+def test_it_ships_a_review_of_labels_that_needs_no_other_study() -> None:
+    definition = load_study(find_study("digits-by-label"))
+    design = BlindReviewDesign(**definition.design)
+    assert design.solutions_from == "labels" and design.runs == 1
+    assert definition.plates is None and not [c for c in definition.conditions if c.explainer]
 
 
 def test_it_sends_neutral_values_with_neutral_names() -> None:

@@ -16,7 +16,17 @@ from experiments.kinds.base import Choice, Reply
 from experiments.simulation.album import Album
 from experiments.simulation.client import AWAY_MS, BATCH_MAX, SHUT, STEPS_MAX, SimulatedSession
 from experiments.simulation.line import Line, Refused
-from experiments.simulation.people import ExampleView, Guesser, Person, RateView, TestView, Traits
+from experiments.simulation.people import (
+    ExampleView,
+    Guesser,
+    JudgeView,
+    Located,
+    LocateView,
+    Person,
+    RateView,
+    TestView,
+    Traits,
+)
 from stimuli.errors import UnknownName
 
 pytestmark = pytest.mark.pure
@@ -65,9 +75,20 @@ class Calm:
         self.views.append(view)
         return Reply({"choice": view.choices[0].value}, self.took_ms, self.took_ms)
 
+    def read_plate(self, plate: str, picture: bytes, choices: Sequence[Choice]) -> Choice:
+        return choices[0]
+
     def rate(self, view: RateView) -> int:
         self.rated.append(view)
         return len(self.rated) % view.points + 1
+
+    def locate(self, view: LocateView) -> Located:
+        choice = view.answers[view.position % len(view.answers)]
+        cells = None if choice == view.nothing else (view.position % view.grid**2,)
+        return Located(choice, cells, self.took_ms)
+
+    def judge(self, view: JudgeView) -> tuple[bool, int]:
+        return (view.position + len(self.name)) % 2 == 0, self.took_ms
 
     def consults(self, position: int) -> bool:
         return self.opens
@@ -430,13 +451,19 @@ def test_a_solution_marks_a_cell_unless_it_is_none() -> None:
     assert {r["value"]["choice"] for r in sent(server)} == {"husky", "wolf", "cannot_say"}
 
 
-def test_a_person_does_the_same_again_and_another_person_something_else() -> None:
-    def reviews(name: str) -> list[bool]:
+def test_a_review_says_whether_the_answer_is_accepted() -> None:
+    server = Server([trial(n, "review", answer="7") for n in range(4)])
+    session(Calm(name="even"), server).take("s")
+    assert [r["value"] for r in sent(server)] == [{"accept": n % 2 == 0} for n in range(4)]
+
+
+def test_a_person_reviews_the_same_again_and_another_person_differently() -> None:
+    def reviews(number: int) -> list[bool]:
         server = Server([trial(n, "review", answer="7") for n in range(30)])
-        session(Calm(name=name), server).take("s")
+        session(Guesser.drawn(seed=1, number=number), server).take("s")
         return [r["value"]["accept"] for r in sent(server)]
 
-    assert reviews("a") == reviews("a") != reviews("b")
+    assert reviews(1) == reviews(1) != reviews(2)
 
 
 def test_a_kind_that_observers_do_not_know_is_named() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import cast
+
 import pytest
 
+from experiments.kinds.base import Choice
 from experiments.simulation import SPEECH_MARK, person_class
 from experiments.simulation.looking import perceive
 from experiments.simulation.pages import Reader
@@ -95,3 +99,39 @@ def test_it_passes_the_plain_gates_and_refuses_the_unknown() -> None:
     assert reader.value("device", page())["webdriver"] is False
     with pytest.raises(UnknownName, match="'mirror'"):
         reader.value("mirror", page())
+
+
+def test_it_looks_at_each_plate_as_it_was_served() -> None:
+    """A person with eyes for colours gets the very bytes, and nothing else of the plate but its answers."""
+    seen: list[tuple[str, bytes, list[str]]] = []
+    eyes = attentive()
+
+    class Looking:
+        def __getattr__(self, name: str) -> object:
+            return getattr(eyes, name)
+
+        def read_plate(self, plate: str, picture: bytes, choices: Sequence[Choice]) -> Choice:
+            seen.append((plate, picture, [choice.value for choice in choices]))
+            return choices[-1]
+
+    plates = [
+        question(f"plate-{n}", "choice", ("7", "8", "nothing"), image={"url": f"/m/{n}", "alt": "Picture"})
+        for n in range(3)
+    ]
+    files = {f"/m/{n}": f"picture {n}".encode() for n in range(3)}
+    reader = Reader(cast(Person, Looking()), {}, nowhere, fetch=files.__getitem__)
+    answers = reader.value("plates", page(question("filter", "choice", ("off", "on", "unknown")), *plates))
+    assert answers == {"filter": "off", **{f"plate-{n}": "nothing" for n in range(3)}}
+    assert seen == [(f"plate-{n}", files[f"/m/{n}"], ["7", "8", "nothing"]) for n in range(3)]
+
+
+def test_people_without_eyes_for_colours_answer_at_random_and_the_same_again() -> None:
+    answers = [[str(digit) for digit in range(10)] + ["nothing"]] * 200
+    plates = [
+        question(f"plate-{n}", "choice", tuple(values), image={"url": "/m/0", "alt": "Picture"})
+        for n, values in enumerate(answers)
+    ]
+    first, again = (Reader(attentive(), {}, nowhere).value("plates", page(*plates)) for _ in range(2))
+    assert first == again
+    counts = [list(first.values()).count(value) for value in answers[0]]
+    assert min(counts) > 5 and max(counts) < 40

@@ -19,6 +19,12 @@ METHOD = {"name": "marked", "role": "method", "explainer": {"name": "saliency"}}
 CONTROL = {"name": "other", "role": "control", "explainer": {"name": "random"}}
 PLAIN = {"name": "plain", "role": "baseline"}
 SOURCE = {"name": "people", "role": "source"}
+UNADVISED = {"name": "advice", "role": "advice"}
+ADVISED: Mapping[str, Any] = {
+    "conditions": [PLAIN, UNADVISED, METHOD],
+    "design": {"advice_accuracy": 0.75},
+    "stimuli": {**SMALLEST["stimuli"], "balance": "none"},
+}
 
 
 @pytest.fixture
@@ -281,18 +287,34 @@ CONDITIONS: Mapping[str, list[dict[str, Any]]] = {
     "reverse_turing": [METHOD],
     "rating": [METHOD],
     "blind_review": [SOURCE],
+    "assisted_decision": ADVISED["conditions"],
 }
-DESIGN: Mapping[str, dict[str, Any]] = {"blind_review": {"role": "solve"}}
+DESIGN: Mapping[str, dict[str, Any]] = {
+    "blind_review": {"role": "solve"},
+    "assisted_decision": {"advice_accuracy": 0.75},
+}
+UNBALANCED = stimuli(balance="none")
 
 
 @pytest.mark.parametrize(
     ("paradigm", "instructed", "repeat"),
-    [("meta_predictor", 2, 3), ("reverse_turing", 2, 0), ("rating", 2, 0), ("blind_review", 2, 0)],
+    [
+        ("meta_predictor", 2, 3),
+        ("reverse_turing", 2, 0),
+        ("rating", 2, 0),
+        ("blind_review", 2, 0),
+        ("assisted_decision", 2, 0),
+    ],
 )
 def test_a_study_that_says_nothing_gets_its_paradigm_s_checks(
     path: Path, paradigm: str, instructed: int, repeat: int
 ) -> None:
-    given = tables(paradigm=paradigm, conditions=CONDITIONS[paradigm], design=DESIGN.get(paradigm, {}))
+    given = tables(
+        paradigm=paradigm,
+        conditions=CONDITIONS[paradigm],
+        design=DESIGN.get(paradigm, {}),
+        stimuli=UNBALANCED,
+    )
     study = load_study(path, changes=given)
     assert (study.checks.instructed, study.checks.repeat) == (instructed, repeat)
     said = load_study(path, changes={**given, "checks": {"instructed": 7}})
@@ -315,12 +337,14 @@ BONUS = {"amount_cents": 100, "expected_minutes": 5, "bonus_per_match_cents": 5,
         ("rating", {}, False),
         ("blind_review", {"role": "solve"}, True),
         ("blind_review", {"role": "review", "solutions_from": "tasks"}, False),
+        ("assisted_decision", {"advice_accuracy": 0.75}, True),
     ],
 )
 def test_a_bonus_is_for_what_can_be_right(
     path: Path, paradigm: str, design: dict[str, Any], is_earned: bool
 ) -> None:
     given = {"paradigm": paradigm, "design": design, "conditions": CONDITIONS[paradigm], "reward": BONUS}
+    given["stimuli"] = UNBALANCED
     faults = sentences(path, **given)
     assert set(faults) == (set() if is_earned else {"reward.bonus_per_match_cents"})
     if not is_earned:

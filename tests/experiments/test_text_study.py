@@ -239,3 +239,26 @@ def test_the_report_knows_the_cells_of_a_square_that_people_took(tmp_path: Path)
     ]  # fmt: skip
     content = report(frames, facts).json()
     assert [row["strategies"]["chance"] for row in content["conditions"]["rows"]] == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_marks_stand_on_the_wire_in_training_and_while_the_answer_is_asked(
+    tmp_path: Path, shown: bool
+) -> None:
+    """In the test too unless the study says otherwise; the baseline has none; each is one piece of text."""
+    study(tmp_path / "s", f"test_explanations = {str(shown).lower()}\n", 1, TEXTS)
+    met: dict[tuple[str, str], set[int]] = {}
+    for name in ("ada", "ben"):
+        person = Person(name, slug="letters")
+        person.arrive()
+        slot = person.session().slot
+        assert slot is not None and slot.condition is not None
+        for trial in person.state["block"]["trials"]:
+            if text := trial["content"].get("text"):
+                shades = [piece["shade"] for piece in text["tokens"] if piece["shade"]]
+                met.setdefault((slot.condition.name, trial["phase"]), set()).add(len(shades))
+                assert trial["content"].get("label") is None
+                assert len(text["tokens"]) == 1 or shades
+    assert met["plain", "train"] == met["plain", "test"] == {0}
+    assert met["marked", "train"] == {3}, "LIME's three words, on random places"
+    assert met["marked", "test"] == ({3} if shown else {0})

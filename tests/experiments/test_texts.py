@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.paradigms import PARADIGMS, get_paradigm
+from experiments.sentences import LANGUAGES, table_of
 from experiments.texts import ALLOWED_TAGS, html_of, text_digest
 from experiments.tokens import (
     MEDIA_ID_LENGTH,
@@ -21,7 +22,7 @@ from experiments.tokens import (
     new_media_id,
     new_token,
 )
-from experiments.words import LANGUAGES, entry_words, legend_of, placeholders, table_of, words_for
+from experiments.words import entry_words, legend_of, placeholders, words_for
 from tests.experiments.definitions import definition
 
 pytestmark = pytest.mark.pure

@@ -9,8 +9,18 @@ import pytest
 
 from experiments.definition import StudyDefinition
 from experiments.errors import InvalidStudy
+from experiments.paradigms.weaving import keys_to_choose
 from experiments.study_file import find_study, load_study
-from experiments.window import PHONE, Window, board_of, lines_of, windows_of
+from experiments.window import (
+    PHONE,
+    PlatePage,
+    Window,
+    answers_of,
+    answers_px_of,
+    board_of,
+    lines_of,
+    windows_of,
+)
 from tests.experiments.definitions import definition
 from tests.world import write_study
 
@@ -33,6 +43,19 @@ def test_the_window_is_the_sum_of_what_a_trial_shows() -> None:
     huge = {"picture_px": 1000, "reservoir": "off"}
     assert needed(huge).width_px == 2 * 500 + 24 + 32
     assert needed({**huge, "display": "overlay"}).width_px == 561
+
+
+def test_a_plate_of_the_colour_check_fits_it_too() -> None:
+    """The plate of 160 px without a caption, the question (52) and two rows of answers (60, 12 between) below
+    a frame of 56; 608 wide and margins. Upright six answers of 44 px with 8 between, in the higher frame."""
+    small = {"reservoir": "off", "picture_px": 320, "display": "overlay"}
+    checked: dict[str, Any] = {"plates": {}}
+    assert needed(small).width_px == 561
+    assert needed(small, **checked) == Window(608 + 32, 56 + 52 + 160 + 60 + 12 + 60)
+    both = windows_of(definition(design=small, device={"phones": True}, **checked))
+    assert both[1] == Window(328 + 32, 120 + 64 + 160 + 60 + 12 + 60)
+    assert PlatePage(320).needed_upright() == Window(6 * 44 + 5 * 8 + 32, both[1].height_px)
+    assert PlatePage(1000).needed() == Window(640, 120 + 64 + 500 + 132)
 
 
 def test_a_higher_trial_needs_the_higher_frame_too() -> None:
@@ -98,3 +121,55 @@ def test_a_study_whose_trials_fit_no_phone_cannot_let_phones_in(tmp_path: Path) 
         load_study(path)
     [problem] = caught.value.problems
     assert problem.key == "device.phones" and "390 x 664" in problem.limit and "844 x 878" in problem.limit
+
+
+def solving(classes: str, **design: Any) -> Window:
+    study = definition(
+        {"classes": list(classes)},
+        paradigm="blind_review",
+        design={"role": "solve", **design},
+        conditions=[{"name": "people", "role": "source"}],
+        device={"phones": True},
+    )
+    return windows_of(study)[0]
+
+
+def test_a_task_that_is_marked_needs_its_tools_beside_its_answers() -> None:
+    """Tools 358, answers 238, 12 between, margins 32. Frame 56; question 28, two rows of digits of 56 and 6,
+    "cannot say" 56, what is said 57, the button 56, two gaps of 8."""
+    right = 28 + 2 * (56 + 6) + 56 + 57 + 56 + 2 * 8
+    assert solving("0123456789") == Window(32 + 358 + 12 + 238, 56 + right)
+    assert solving("01234") == Window(640, 56 + right - 62)
+    # A picture of 260 px with its tools (44 and 8) is higher than two rows of answers.
+    assert solving("01234", picture_px=520).height_px == 56 + 260 + 52
+
+
+def test_a_large_picture_that_is_marked_needs_the_higher_frame() -> None:
+    """Frame 120, tools in two rows 94, what the keyboard does 60, two gaps of 8."""
+    assert solving("0123456789", picture_px=640) == Window(32 + 358 + 12 + 238, 120 + 320 + 94 + 60 + 2 * 8)
+
+
+def test_upright_all_of_a_task_stands_below_each_other() -> None:
+    """Six digits across, then four and "cannot say", which is as wide as two."""
+    study = definition(
+        {"classes": list("0123456789")},
+        paradigm="blind_review",
+        design={"role": "solve"},
+        conditions=[{"name": "people", "role": "source"}],
+        device={"phones": True},
+    )
+    answers = 56 + 6 + 56
+    assert answers_px_of(study) == answers
+    assert windows_of(study)[1] == Window(32 + 358, 120 + 160 + 44 + 28 + answers + 57 + 56 + 4 * 8)
+    assert windows_of(study)[1].holds(*PHONE)
+
+
+def test_leads_have_two_buttons_and_two_pictures_however_many_answers_there_are() -> None:
+    judged = definition(
+        {"classes": list("0123456789")},
+        paradigm="blind_review",
+        design={"role": "review", "solutions_from": "tasks"},
+        conditions=[{"name": "people", "role": "source"}],
+    )
+    assert windows_of(judged) == (needed({"reservoir": "off"}),)
+    assert keys_to_choose(answers_of(judged)) == ("f", "j") and answers_px_of(judged) == 60

@@ -10,7 +10,7 @@ import pytest
 from experiments.definition import StudyDefinition
 from experiments.gates import GATES
 from experiments.paradigms import PARADIGMS
-from experiments.words import LANGUAGES, table_of
+from experiments.sentences import LANGUAGES, table_of
 
 pytestmark = pytest.mark.pure
 ROOT = Path(__file__).resolve().parents[2]

@@ -67,6 +67,9 @@ FAULTS = """(isTrial) => {
         }
     }
     const isText = (e) => e.matches(":not(button, input, img)");
+    // A button without a look of its own that lies over the words of its label, which are its look.
+    const isBare = (e) => e.matches("input") && getComputedStyle(e).appearance === "none";
+    const isOwn = (e, other) => isBare(e) && e.closest("label")?.contains(other);
     // What stays in sight while a list or a dialog is scrolled lies over what is scrolled under it.
     const isSticky = (e) => {
         for (let p = e; p; p = p.parentElement) if (getComputedStyle(p).position === "sticky") return true;
@@ -76,6 +79,7 @@ FAULTS = """(isTrial) => {
         for (const other of things.slice(i + 1)) {
             if (one.e === other.e || one.e.contains(other.e) || other.e.contains(one.e)) continue;
             if (isSticky(one.e) || isSticky(other.e)) continue;
+            if (isOwn(one.e, other.e) || isOwn(other.e, one.e)) continue;
             const [p, q] = [one.box, other.box];
             const across = Math.min(p.right, q.right) - Math.max(p.left, q.left);
             const down = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -18,8 +19,10 @@ from experiments.definition import StudyDefinition
 from experiments.paradigms import design_of
 from experiments.paradigms.rating import QUESTIONS
 from experiments.paradigms.weaving import keys_to_choose
-from experiments.window import answers_of, board_of
-from experiments.words import page_words, sight_words, table_of
+from experiments.sentences import table_of
+from experiments.window import answers_of, answers_px_of, board_of
+from experiments.words import page_words, sight_words
+from tests.journeys.plates import plate
 from tests.services import ROOT
 
 if TYPE_CHECKING:
@@ -57,10 +60,22 @@ def learn(label: str, explained: bool = True, text: Mapping[str, Any] | None = N
     return {"kind": "learn", "phase": "train", "content": {**content, "choices": []}}
 
 
-def guess(texts: Sequence[str], text: Mapping[str, Any]) -> dict[str, Any]:
-    """A text that is guessed first; the stage reveals the last of the answers."""
-    content = {"image": None, "explanation": None, "text": text, "label": None, "choices": choices(texts)}
+def guess(texts: Sequence[str], text: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """A text, or a picture, that is guessed first; the stage reveals the last of the answers."""
+    image = media("i") if text is None else None
+    content = {"image": image, "explanation": None, "text": text, "label": None, "choices": choices(texts)}
     return {"kind": "learn", "phase": "train", "content": content}
+
+
+def decide(texts: Sequence[str], advice: str | None = None, *, is_second: bool = False) -> dict[str, Any]:
+    """A decision about a picture: the first one, or the second beside the first of the answers. With advice
+    its explanation stands beside the picture."""
+    content = {
+        **{"step": "second" if is_second else "first", "image": media("i")},
+        **{"explanation": media("x") if advice else None, "earlier": texts[0] if is_second else None},
+        **{"advice": advice, "choices": choices(texts)},
+    }
+    return {"kind": "decide", "phase": "test", "content": content}
 
 
 def predict(
@@ -98,6 +113,28 @@ def rate(
     return {"kind": "rate", "phase": "test", "content": {**shown, "label": "Husky", "questions": questions}}
 
 
+DIGITS = tuple("0123456789")
+CANNOT_SAY = {"value": "cannot_say", "text": "Cannot say", "key": "x"}
+
+
+def solve(texts: Sequence[str] = DIGITS, grid: int = 28, picture: str = "plate-7") -> dict[str, Any]:
+    """A task with its answers; digits are their own keys, as on the server."""
+    own = all(len(text) == 1 for text in texts)
+    named = [{**c, "key": c["text"].lower()} if own else c for c in choices(texts)]
+    content = {"image": media(picture), "grid": grid, "choices": [*named, CANNOT_SAY]}
+    return {"kind": "solve", "phase": "test", "content": content}
+
+
+def review(answer: str = "7", marked: bool = True, picture: str = "plate-7") -> dict[str, Any]:
+    """An answer to be judged, with its region or without."""
+    judged = [{"value": v, "text": v.capitalize(), "key": k} for v, k in (("accept", "f"), ("reject", "j"))]
+    content = {
+        **{"image": media(picture), "mark": media("region-7", "Marked picture") if marked else None},
+        **{"text": None, "answer": answer, "choices": judged},
+    }
+    return {"kind": "review", "phase": "test", "content": content}
+
+
 def words(count: int) -> dict[str, Any]:
     """A text of that many characters, in words of five letters."""
     whole = ("word " * count)[:count]
@@ -110,6 +147,19 @@ def sentence(*pieces: str | tuple[str, float]) -> dict[str, Any]:
     return {"tokens": [{"text": text, "shade": shade} for text, shade in rows]}
 
 
+REGION = tuple(row * 28 + column for row in range(5, 22) for column in range(9, 20 - row // 3))
+
+
+def drawn(name: str) -> bytes:
+    """A picture by the end of its address: a plate, one with a region, or one colour."""
+    kind, _, digit = name.partition("-")
+    if digit:
+        return plate(digit, outlined=REGION if kind == "region" else ())
+    body = io.BytesIO()
+    Image.new("RGB", (640, 640), (120, 150, 90) if name == "i" else (60, 60, 140)).save(body, "PNG")
+    return body.getvalue()
+
+
 def facts(definition: StudyDefinition, **changes: Any) -> dict[str, Any]:
     """What the page is told of the study."""
     design, board = design_of(definition), board_of(definition)
@@ -117,7 +167,7 @@ def facts(definition: StudyDefinition, **changes: Any) -> dict[str, Any]:
         **{"title": definition.title, "language": definition.language, "contact": "lab@example.org"},
         **{"instructions": "<h2>How it works</h2><p>Look.</p>", "origin": "human"},
         "words": page_words(definition),
-        **{"picture_px": board.picture_px, "answers_px": board.answers_px, "tile_px": 112},
+        **{"picture_px": board.picture_px, "answers_px": answers_px_of(definition), "tile_px": 112},
         **{"min_view_ms": 0, "gap_ms": 0, "reservoir": getattr(design, "reservoir", "off")},
         **{"display": getattr(design, "display", "beside"), "sight": sight_words(definition)},
         "keys": list(keys_to_choose(answers_of(definition))),
@@ -140,16 +190,19 @@ def state(
     return {
         **{"step": "trials", "page": None, "attempts_left": None, "feedback": None, "exit": None},
         **{"next": 0, "total": len(rows), "progress": None, "study": study},
-        "block": {"index": 0, "count": 1, "trials": rows, "examples": examples},
+        "block": {"index": 0, "count": 1, "first": 0, "trials": rows, "later": [], "examples": examples},
         **changes,
     }
 
 
 class Stage:
-    """Serves one state to one browser page, as to a person of its own, and keeps what the page sends."""
+    """Serves one state to one browser page, as to a person of its own, and keeps what the page sends.
+    `one_by_one`: a trial of the block is handed out when the one before is answered."""
 
-    def __init__(self, page: Page, shown: Mapping[str, Any], built: Path = DIST) -> None:
-        self.page, self.shown, self.built = page, dict(shown), built
+    def __init__(
+        self, page: Page, shown: Mapping[str, Any], built: Path = DIST, *, one_by_one: bool = False
+    ) -> None:
+        self.page, self.shown, self.built, self.one_by_one = page, dict(shown), built, one_by_one
         self.sitting = f"staged-{next(NUMBERS)}"
         self._stored: list[dict[str, Any]] = []
         page.route("**/*", self._answer)
@@ -163,7 +216,7 @@ class Stage:
     def go_on(self, kind: str) -> None:
         """From a page of that kind to the trial after it."""
         self.page.locator(f"[data-page={kind}] .button.primary:not(:disabled)").click()
-        self.page.wait_for_selector(".board, .rating")
+        self.page.wait_for_selector(".board, .rating, .solving")
 
     def sent(self, count: int) -> list[dict[str, Any]]:
         """What was answered, in order, once `count` answers are here: the page goes on without waiting for
@@ -179,6 +232,17 @@ class Stage:
         board.evaluate("board => board.dataset.done = '1'")
         self.page.keyboard.press(key)
         self.page.wait_for_selector(".board[data-done]", state="detached")
+
+    def state(self) -> dict[str, Any]:
+        """What the page is told now."""
+        trials, done = self.shown["block"]["trials"] if self.shown["block"] else [], len(self._stored)
+        if not self.one_by_one:
+            return self.shown
+        if done == len(trials):
+            return {**self.shown, "step": "comment", "block": None}
+        rest = Counter((trial["kind"], trial["phase"]) for trial in trials[done + 1 :])
+        later = [{"kind": kind, "phase": phase, "count": count} for (kind, phase), count in rest.items()]
+        return {**self.shown, "block": {**self.shown["block"], "trials": [trials[done]], "later": later}}
 
     def guess(self, key: str) -> None:
         """Answers the trial that is shown, and stays at what is revealed."""
@@ -202,10 +266,7 @@ class Stage:
             file = self.built / path.removeprefix("/static/participant/")
             route.fulfill(body=file.read_bytes(), content_type=TYPES[file.suffix])
         elif path.startswith("/m/"):
-            colour = (120, 150, 90) if path.endswith("i") else (60, 60, 140)
-            body = io.BytesIO()
-            Image.new("RGB", (640, 640), colour).save(body, "PNG")
-            route.fulfill(body=body.getvalue(), content_type="image/png")
+            route.fulfill(body=drawn(path.rpartition("/")[2]), content_type="image/png")
         elif path.startswith("/api/"):
             self._api(route, path, request.post_data_json if request.method == "POST" else None)
         else:
@@ -217,9 +278,9 @@ class Stage:
     def _api(self, route: Route, path: str, body: Any) -> None:
         reply: Any = {}
         if path == "/api/sessions/":
-            reply = {"token": "t", "session": self.shown, "query": None, "sitting": self.sitting}
+            reply = {"token": "t", "session": self.state(), "query": None, "sitting": self.sitting}
         elif path == "/api/session/":
-            reply = self.shown
+            reply = self.state()
         elif path == "/api/session/responses/":
             # As on the server, an answer that is sent twice is stored once.
             known = {response["trial"] for response in self._stored}

@@ -27,7 +27,13 @@ STATES = (
     ("hover", "focus", "focus-visible"),
     ("hover", "active"),
 )
-CONTROLS = "a[href], button, input, textarea, select, summary, [tabindex='0'], label.option, label.point"
+LABELS = ("option", "point", "choice")
+CONTROLS = ", ".join(
+    [
+        "a[href], button, input, textarea, select, summary, [tabindex='0']",
+        *(f"label.{name}" for name in LABELS),
+    ]
+)
 
 COLOURS = """element => {
     const rgb = text => {
@@ -103,7 +109,8 @@ def faults(page: Page) -> list[tuple[Any, ...]]:
                 ratio = contrast(colour, behind)
                 if ratio < (TEXT if what == "text" else EDGE):
                     out.append((seen["name"], state, what, round(ratio, 2)))
-            if "focus-visible" in state and not seen["hasRing"] and seen["name"] not in ("option", "point"):
+            is_label = seen["name"].split(" ")[0] in LABELS
+            if "focus-visible" in state and not seen["hasRing"] and not is_label:
                 out.append((seen["name"], state, "no ring", 0))
         session.send("CSS.forcePseudoState", {"nodeId": node, "forcedPseudoClasses": []})
     session.detach()
@@ -197,6 +204,29 @@ def rated(page: Page) -> None:
     page.locator(".rating .button.primary").evaluate("button => button.classList.add('pressed')")
 
 
+def solving(page: Page) -> None:
+    """Marked, without an answer, and told that it lacks."""
+    study = definition(
+        {"classes": list(staged.DIGITS)},
+        paradigm="blind_review",
+        design={"role": "solve"},
+        conditions=[{"name": "people", "role": "source"}],
+    )
+    staged.Stage(page, staged.state(staged.facts(study), [staged.solve()])).open()
+    page.locator(".plate:not([aria-disabled])").click()
+    page.locator(".sending .button").click()
+
+
+def solved(page: Page) -> None:
+    """To be sent: an answer is chosen, a stroke was taken back, the eraser taken up."""
+    solving(page)
+    page.locator(".plate").click(position={"x": 20, "y": 20})
+    page.keyboard.press("Control+z")
+    for key in "7e":
+        page.keyboard.press(key)
+    page.locator(".sending .button.primary").wait_for()
+
+
 def helped(page: Page) -> None:
     trial(page)
     page.locator(".tool").first.click()
@@ -209,7 +239,8 @@ def leaving(page: Page) -> None:
 
 
 SCENES: tuple[Callable[[Page], None], ...] = (
-    consent, instructions, asked, loading, waiting, answering, guessing, rating, rated, helped, leaving,
+    consent, instructions, asked, loading, waiting, answering, guessing, rating, rated, solving, solved,
+    helped, leaving,
 )  # fmt: skip
 
 
@@ -228,6 +259,8 @@ PLANTED: dict[str, tuple[Callable[[Page], None], str]] = {
     "no ring": (consent, ":focus-visible { outline: none !important }"),
     "a faint ring": (consent, ":focus-visible { outline-color: #c0c0ff !important }"),
     "a faint way on": (guessing, ".next { color: #777 !important }"),
+    "a faint answer": (solved, ".choice:has(:checked) { color: #777 !important }"),
+    "a faint tool": (solving, ".mark-tool { border-color: #bbb !important }"),
     "a faint key": (answering, ".answer kbd { opacity: .4 }"),
 }
 

@@ -14,8 +14,9 @@ from crowd.rehearsal.screens.stage import Stage
 from crowd.rehearsal.screens.walk import walk
 from experiments.models import Study
 from experiments.selectors import definition_of
+from experiments.stages import freeze
 from experiments.window import windows_of
-from tests.experiments.protocols import SENTENCES, TURING, write
+from tests.experiments.protocols import ASSISTED, REVIEW, SENTENCES, SOLVE, TURING, USES, solved, write
 from tests.journeys.geometry import axe_findings, faults_of
 from tests.services import WebServer
 from tests.world import opened_study, silent, write_study
@@ -41,7 +42,27 @@ def texts(folder: Path) -> Path:
     return write(folder, "letters", "reverse_turing", TURING, sources=SENTENCES)
 
 
-@pytest.fixture(params=[pictures, texts], ids=lambda write_it: write_it.__name__)
+def advised(folder: Path) -> Path:
+    """Decisions alone and again, without advice, with it, and with its explanation."""
+    folder.mkdir()
+    path = write(folder, "advised", "assisted_decision", ASSISTED.replace("picture_px = 64", ""))
+    text = path.read_text()
+    path.write_text(text[: text.index('[[conditions]]\nname = "unrelated"')])
+    return path
+
+
+def tasks(folder: Path) -> Path:
+    """Pictures that experts mark."""
+    return write(folder, "tasks", "blind_review", SOLVE, uses=USES)
+
+
+def judged(folder: Path) -> Path:
+    """Answers that leads accept or reject, one at a time."""
+    freeze(solved(folder / "solved"))
+    return write(folder / "judged", "judged", "blind_review", REVIEW, uses=USES)
+
+
+@pytest.fixture(params=[pictures, texts, advised, tasks, judged], ids=lambda write_it: write_it.__name__)
 def study(
     request: pytest.FixtureRequest,
     browser: Browser,
@@ -62,12 +83,13 @@ def test_every_page_fits_every_window(study: Study, server: WebServer, browser: 
     looked: Counter[str] = Counter()
 
     def look(page: Page, screen: Screen) -> None:
-        is_trial = page.locator(".board").count() > 0
+        is_board = page.locator(".board").count() > 0
+        is_trial = is_board or page.locator(".solving").count() > 0
         for window in WINDOWS:
             if is_trial and not is_let_in(study, window):
                 continue
             with in_window(page, window):
-                seen = faults_of(page, is_trial=is_trial)
+                seen = faults_of(page, is_trial=is_board)
             faults.extend(f"{screen.name}, {window.name}: {each}" for each in seen)
             looked[window.name] += 1
         faults.extend(f"{screen.name}: axe: {each}" for each in axe_findings(page))

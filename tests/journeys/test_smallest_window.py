@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from experiments.definition import DeviceTable
+from experiments.kinds import get_kind
 from experiments.window import PHONE, STACKED_MAX_PX, TEXT_CHARACTERS, board_of, windows_of
 from tests.experiments.definitions import definition
 from tests.journeys import staged
@@ -50,6 +51,14 @@ BINS = tuple(
     for first, last in zip((5, 9, 13, 17, 21, 26), (8, 12, 16, 20, 25, 28), strict=True)
 )
 FOUR = ("husky", "wolf", "golden retriever", "fox terrier")
+
+
+def decided(classes: tuple[str, ...]) -> Any:
+    conditions = [{"name": "alone", "role": "baseline"}, {"name": "told", "role": "advice"}]
+    design = {"advice_accuracy": 0.5}
+    return study(design, classes, paradigm="assisted_decision", conditions=conditions)
+
+
 STUDIES = {
     "two answers": study({}),
     "no examples": study({"reservoir": "off"}),
@@ -61,6 +70,9 @@ STUDIES = {
     "large pictures": study({"picture_px": 512}),
     "small pictures": study({"picture_px": 96}),
     "tests explained": study({"test_explanations": True, "reservoir": "always"}),
+    "decided twice": decided(("husky", "wolf")),
+    "decided twice, long answers": decided(LONG),
+    "decided twice, four answers": decided(FOUR),
     "texts": study({}, paradigm="reverse_turing"),
     "texts, six answers": study({}, BINS, paradigm="reverse_turing"),
     "texts, twenty answers": study({}, tuple(f"Class {n}" for n in range(1, 21)), paradigm="reverse_turing"),
@@ -69,6 +81,9 @@ STUDIES = {
 
 def trials(shown: Any) -> list[dict[str, Any]]:
     texts = [text for _, text in shown.choices]
+    if shown.paradigm == "assisted_decision":
+        twice = [staged.decide(texts), staged.decide(texts, max(texts, key=len), is_second=True)]
+        return [staged.guess(texts), *twice, staged.instructed(GERMAN)]
     is_explained = bool(shown.design.get("test_explanations"))
     read = staged.words(TEXT_CHARACTERS) if board_of(shown).has_texts else None
     if read is not None:
@@ -83,19 +98,21 @@ def trials(shown: Any) -> list[dict[str, Any]]:
 def boards(page: Page, shown: Any, size: tuple[int, int]) -> Iterator[str]:
     """Every kind of trial of a study, one after the other, in a window of that size."""
     page.set_viewport_size({"width": size[0], "height": size[1]})
-    stage = staged.Stage(page, staged.state(staged.facts(shown), trials(shown)))
+    rows = trials(shown)
+    is_alone = any(get_kind(row["kind"]).is_alone for row in rows)
+    stage = staged.Stage(page, staged.state(staged.facts(shown), rows), one_by_one=is_alone)
     stage.open()
-    yield "learn"
-    first = page.locator(".answer").first.get_attribute("aria-keyshortcuts") or ""
-    if first != "Space":
-        stage.guess(first)
-        yield "revealed"
-    stage.press("Space")
-    if first != "Space":
-        stage.go_on("untold")
-    yield "predict"
-    stage.press(page.locator(".answer").first.get_attribute("aria-keyshortcuts") or "")
-    yield "instructed"
+    for row in rows:
+        yield row["kind"]
+        key = page.locator(".answer").first.get_attribute("aria-keyshortcuts") or ""
+        is_guess = row["content"].get("label", "") is None
+        if is_guess:
+            stage.guess(key)
+            yield "revealed"
+        if row is not rows[-1]:
+            stage.press("Space" if is_guess else key)
+        if is_guess and not is_alone:
+            stage.go_on("untold")
     page.unroute("**/*")
 
 

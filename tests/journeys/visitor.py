@@ -14,7 +14,9 @@ FRESH = ".board:not([data-done]) .answer:not([aria-disabled])"
 NEXT = ".board .next:not(.pressed)"
 """What goes on from the answer that was revealed after a guess."""
 FORM = ".rating:not([data-done])"
-SETTLED = f"{FRESH}, {NEXT}, {FORM}, [data-page]:not([data-done])"
+TASK = ".solving:not([data-done]) .plate:not([aria-disabled])"
+"""A picture that is to be marked."""
+SETTLED = f"{FRESH}, {NEXT}, {FORM}, {TASK}, [data-page]:not([data-done])"
 
 
 @dataclass
@@ -84,12 +86,27 @@ class Visitor:
 
     def answer(self) -> None:
         """One trial: looks at what is asked and presses a key."""
+        if self.page.locator(TASK).count():
+            return self.solve()
         buttons = self.page.locator(FRESH)
         names = ("data-value", "aria-keyshortcuts")
         keys = dict([str(button.get_attribute(name)) for name in names] for button in buttons.all())
         value = self.pick(list(keys))
         self.leave(".board")
         self.page.keyboard.press(keys[value])
+        self.pressed.append(value)
+
+    def solve(self) -> None:
+        """Marks two places beside each other, chooses an answer by its key and sends it."""
+        radios = self.page.locator(".solving:not([data-done]) .choice input")
+        names = ("value", "aria-keyshortcuts")
+        keys = dict([str(radio.get_attribute(name)) for name in names] for radio in radios.all())
+        value = list(keys)[len(self.pressed) % (len(keys) - 1)]
+        self.tab_to(".plate")
+        for key in ("-", "-", "Space", "ArrowRight", "Space", keys[value]):
+            self.page.keyboard.press(key)
+        self.leave(".solving")
+        self.page.keyboard.press("Enter")
         self.pressed.append(value)
 
     def pick(self, values: list[str]) -> str:

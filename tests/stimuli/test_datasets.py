@@ -38,7 +38,7 @@ def pictures(tmp_path: Path) -> Path:
 
 def test_it_lists_what_a_study_may_use() -> None:
     with pytest.raises(
-        BadSpec, match="there is no dataset 'imagenet': known are folder, lines, sentences, synthetic"
+        BadSpec, match="there is no dataset 'imagenet': known are folder, lines, plates, sentences, synthetic"
     ):
         open_dataset(Component("imagenet"), Path())
 

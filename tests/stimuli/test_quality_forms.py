@@ -17,6 +17,7 @@ from stimuli.types import (
     ConceptAttribution,
     PictureExplanation,
     PixelAttribution,
+    RegionAttribution,
     TextExplanation,
     TokenAttribution,
 )
@@ -168,11 +169,23 @@ def shown_pictures(item: Draws, draws: Draws, answer: int, leak: str) -> Attribu
     return PictureExplanation((picture,), (caption,))
 
 
+def marked_regions(item: Draws, draws: Draws, answer: int, leak: str) -> Attribution:
+    """A disk at a place of the item's; planted: a larger one, or a speck beside it."""
+    down, across = np.mgrid[:28, :28]
+    row, column = item.uniform(10, 16, 2) + draws.uniform(-2, 2, 2)
+    radius = item.uniform(4, 7) + draws.uniform(-0.5, 0.5) + 1.5 * (answer and leak == "area")
+    cells = (down - row) ** 2 + (across - column) ** 2 <= radius**2
+    if answer and leak == "speck":
+        cells[0, 0] = True
+    return RegionAttribution(cells)
+
+
 KINDS: dict[type[Attribution], tuple[Made, tuple[str, str]]] = {
     TokenAttribution: (marked_words, ("number", "shade")),
     ConceptAttribution: (weighed_concepts, ("number", "sign")),
     TextExplanation: (said, ("length", "label")),
     PictureExplanation: (shown_pictures, ("mark", "label")),
+    RegionAttribution: (marked_regions, ("area", "speck")),
 }
 
 

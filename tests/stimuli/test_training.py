@@ -54,6 +54,23 @@ def test_it_trains_the_same_network_twice_and_leaves_global_state_alone() -> Non
     assert not torch.are_deterministic_algorithms_enabled()
 
 
+@pytest.mark.parametrize(("mirrored", "least", "most"), [(True, 0.0, 0.8), (False, 0.95, 1.0)])
+def test_it_tells_mirror_images_apart_only_if_it_is_not_trained_on_them(
+    mirrored: bool, least: float, most: float
+) -> None:
+    """A bar that rises, or the same bar mirrored."""
+    rng = np.random.default_rng(3)
+    pictures = rng.integers(0, 60, (200, 32, 32, 3)).astype(np.uint8)
+    targets = np.arange(200) % 2
+    for picture, target in zip(pictures, targets, strict=True):
+        for step in range(20):
+            column = 6 + step
+            picture[25 - step, column if target else 31 - column] = 255
+    recipe = Recipe(0, 10, 4, 0.02, mirrored=mirrored)
+    trained = train(pictures, targets, [str(n) for n in range(200)], 2, recipe, lambda *_: None)
+    assert least <= trained.held_out_accuracy <= most
+
+
 def test_it_says_when_no_network_is_as_weak_as_asked() -> None:
     with pytest.raises(BadSpec, match=r"held-out accuracy of 0\.10 to 0\.20 .*lowest .*; change width"):
         train(*tinted(), 2, Recipe(0, 3, 4, 0.02, (0.1, 0.2)), lambda *_: None)
@@ -86,11 +103,18 @@ def test_it_keeps_the_names_of_networks_trained_before_there_was_a_choice() -> N
     assert training_key(Component("trained_cnn", weak), folder, "digest", Path()) == (
         "8b5390c2e2e3664492fc0b1e71304b1e1a77888e180a2c9d3583bd2c4e9a9b09"
     )
-    averaged = Component("trained_cnn", {"seed": 1, "downsampling": "average"})
-    assert training_key(averaged, biased, "digest", Path()) not in (
-        training_key(Component("trained_cnn", {"seed": 1, **same}), biased, "digest", Path())
-        for same in ({}, {"downsampling": "stride"})
+    before, *same, averaged, unmirrored = (
+        training_key(Component("trained_cnn", {"seed": 1, **params}), biased, "digest", Path())
+        for params in (
+            {},
+            {"downsampling": "stride"},
+            {"mirrored": True},
+            {"downsampling": "average"},
+            {"mirrored": False},
+        )
     )
+    assert same == [before, before]
+    assert len({before, averaged, unmirrored}) == 3
 
 
 def test_all_pixels_weigh_the_same_where_means_halve_a_map() -> None:

@@ -17,10 +17,11 @@ from crowd.dashboard.access import study_page
 from crowd.dashboard.counts import ORIGIN_WORDS
 from crowd.dashboard.layout import choices, headings, page_of, study_response
 from crowd.dashboard.raters import has_raters, raters_of
-from crowd.dashboard.sittings import STATUSES, SessionRow, named, sittings
+from crowd.dashboard.sittings import STATUSES, SessionRow, filters_of, named, sittings
 from crowd.dashboard.views.remedies import work_content
 from crowd.people.exclusions import can_be_left_out, events_of, medians_of
 from crowd.platforms import has_service
+from experiments.gates.plates import ANSWERS
 from experiments.models import Session, Study
 
 PER_PAGE = 50
@@ -48,11 +49,11 @@ TO_REVIEW = "kept"
 @require_safe
 def participants(request: HttpRequest, study: Study) -> HttpResponse:
     origin = request.GET.get("origin", "")
-    status = request.GET.get("status", "")
+    status, filters = request.GET.get("status", ""), filters_of(study)
     sort = request.GET.get("sort", "-started")
     rows = sittings(study)
     rows = rows.filter(origin=origin) if origin in ORIGIN_WORDS else rows.exclude(origin="preview")
-    rows = rows.filter(STATUSES[status][1]) if status in STATUSES else rows
+    rows = rows.filter(filters[status][1]) if status in filters else rows
     page = page_of(request, rows.order_by(*_order(sort)), PER_PAGE)
     shown = named(study, list(page.object_list))
     page.object_list = shown
@@ -68,7 +69,7 @@ def participants(request: HttpRequest, study: Study) -> HttpResponse:
         "shows_outside": shows_outside,
         "origins": choices(request, "origin", {"": "All", **{o: ORIGIN_WORDS[o] for o in present}}, origin),
         "statuses": choices(
-            request, "status", {"": "Any", **{k: w for k, (w, _) in STATUSES.items()}}, status
+            request, "status", {"": "Any", **{k: w for k, (w, _) in filters.items()}}, status
         ),
         "is_filtered": bool(origin or status),
         "has_raters": has_raters(study),
@@ -158,9 +159,7 @@ def participant(request: HttpRequest, study: Study, session: UUID) -> HttpRespon
     content: dict[str, Any] = {
         "sitting": shown,
         "can_be_left_out": can_be_left_out(row),
-        "gates": [
-            {"gate": gate, "values": _plain(gate.value)} for gate in row.gates.order_by("created_at", "id")
-        ],
+        "gates": _gates(row),
         "events": list(row.events.values_list("kind").annotate(n=Count("id")).order_by("kind")),
         "median_ms": times[len(times) // 2] if times else None,
         "late": sum(late for _, late in answers),
@@ -168,6 +167,16 @@ def participant(request: HttpRequest, study: Study, session: UUID) -> HttpRespon
     if shown.outside is not None and has_service(shown.outside.submission.posting.platform):
         content |= work_content(request, study, shown.outside.submission)
     return study_response(request, study, "participant", content)
+
+
+def _gates(session: Session) -> list[dict[str, Any]]:
+    """The answers at the gates. Not those of the colour check, nor whether it was left out: they are health
+    data, and stand beside no person."""
+    rows = session.gates.exclude(kind__in=ANSWERS).order_by("created_at", "id")
+    return [
+        {"gate": row, "values": _plain({k: v for k, v in row.value.items() if k not in ANSWERS})}
+        for row in rows
+    ]
 
 
 def _order(sort: str) -> list[Any]:

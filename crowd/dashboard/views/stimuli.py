@@ -133,8 +133,11 @@ def _chosen(items: QuerySet[Item, Item], answer: str) -> QuerySet[Item, Item]:
 
 
 def _lines(items: list[Item], conditions: list[Condition]) -> list[StimulusRow]:
-    rows = Rendering.objects.filter(item__in=items).select_related("stimulus")
-    by_cell = {(row.item_id, row.condition_id): row.stimulus for row in rows}
+    rows = Rendering.objects.filter(item__in=items).select_related("stimulus").order_by("variant")
+    by_cell: dict[tuple[int, int], Stimulus] = {}
+    for row in rows:
+        # Of several solutions of one source the first one stands for all.
+        by_cell.setdefault((row.item_id, row.condition_id), row.stimulus)
     lines = []
     for item in items:
         seen: dict[str, str] = {}

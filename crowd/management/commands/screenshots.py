@@ -24,9 +24,9 @@ from experiments.management.commands.build_stimuli import build_study
 from experiments.models import Study
 from experiments.opening import open_study
 from experiments.selectors import definition_of
+from experiments.sentences import LANGUAGES
 from experiments.study_file import find_study
 from experiments.terminal import Terminal
-from experiments.words import LANGUAGES
 
 MANY = 100_000
 ROWS = "rows.json"

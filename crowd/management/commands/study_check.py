@@ -15,6 +15,7 @@ from crowd.recruiting.listing import list_items
 from crowd.recruiting.measured import print_quality
 from crowd.recruiting.preregistering import document
 from crowd.recruiting.rated import rated_lines, rated_tables
+from crowd.recruiting.screened import COLUMNS, screened_in, screened_rows, screened_title
 from crowd.recruiting.told import print_models
 from experiments.dropping import print_dropped
 from experiments.errors import sentence
@@ -144,6 +145,9 @@ def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
         f"(about {run.minutes_estimate():.1f} by the plan); rewards at most "
         f"{cost:,.2f} {definition.reward.currency}, without platform fees and people screened out."
     )
+    if screened := screened_in(definition, run.plans):
+        rows = screened_rows(screened, definition.reward.currency)
+        terminal.table(screened_title(definition), COLUMNS, rows)
     if run.quality:
         print_quality(run.quality, terminal)
     if run.signs:

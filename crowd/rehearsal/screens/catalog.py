@@ -13,11 +13,12 @@ from experiments.errors import SessionError
 from experiments.gates.base import Stop
 from experiments.gates.device import NAME as DEVICE
 from experiments.gates.plan import gate_plan
+from experiments.kinds import get_kind
 from experiments.kinds.base import INSTRUCTED, REPEAT
 from experiments.models import Slot, Study, Trial
 from experiments.paradigms import design_of, get_paradigm
 from experiments.responses import reveals
-from experiments.selectors import arm_of, cards_of, definition_of
+from experiments.selectors import MAIN, Card, arm_of, cards_of, definition_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +142,20 @@ def screens_at(stop: Stop, condition: str = "") -> Iterator[Screen]:
         yield Screen(f"gate/{stop.kind}/again", f"Page: {name}, after a failed try", when, condition)
 
 
-def sorts_of(slot: Slot) -> dict[tuple[str, str, str, str], int]:
-    """(kind, phase, check, condition) of each trial of the slot -> the first position that has it. The
-    condition is empty if it is the slot's, and for checks that show nothing of it."""
-    rows = Trial.objects.filter(slot=slot).select_related("condition").order_by("-position")
-    return {(row.kind, row.phase, row.check_kind, _of(row, slot)): row.position for row in rows}
+Sort = tuple[str, str, str, str, str]
 
 
-def _of(trial: Trial, slot: Slot) -> str:
-    if slot.condition_id or trial.condition is None or trial.stimulus_id is None:
-        return ""
-    return trial.condition.name
+def sorts_of(slot: Slot) -> dict[Sort, int]:
+    """(kind, step of its item, phase, check, condition) of each trial of the slot -> the first position that
+    has it. The condition is empty if it is the slot's, and for checks that show nothing of it."""
+    cards = cards_of(slot, slot.study)
+    return {_sort(card, is_one=slot.condition_id is not None): card.view.position for card in reversed(cards)}
+
+
+def _sort(card: Card, *, is_one: bool) -> Sort:
+    view = card.view
+    condition = "" if is_one or MAIN not in card.shown else view.condition
+    return view.kind, get_kind(view.kind).step(view), view.phase, view.check, condition
 
 
 def parts_of(slot: Slot) -> list[int]:
@@ -160,14 +164,19 @@ def parts_of(slot: Slot) -> list[int]:
     return sorted(row["first"] for row in rows)
 
 
-def trial_key(kind: str, phase: str, check: str, condition: str) -> str:
-    return "/".join(filter(None, ("trial", kind, phase, check, condition)))
+def trial_key(*sort: str) -> str:
+    return "/".join(filter(None, ("trial", *sort)))
 
 
 def has_examples(slot: Slot, position: int, study: Study) -> bool:
     """Whether the trial offers examples that are opened on request."""
     offered = getattr(design_of(definition_of(study)), "reservoir", "off")
     return offered == "on_request" and bool(Trial.objects.get(slot=slot, position=position).reservoir)
+
+
+def is_marked(slot: Slot, position: int) -> bool:
+    """Whether the page of the trial has a picture to be marked."""
+    return get_kind(Trial.objects.get(slot=slot, position=position).kind).is_marked
 
 
 def has_reveal(slot: Slot, position: int, study: Study) -> bool:
@@ -229,12 +238,16 @@ def _of_condition(study: Study, name: str, slot: Slot) -> Iterator[Screen]:
             # The last questions are the same for all; what is told of a condition is not.
             yield from screens_at(stop, name if stop.place != "end" else "")
     for sort, position in sorted(sorts_of(slot).items(), key=lambda pair: pair[1]):
-        kind, phase, check, _ = sort
+        kind, step, phase, check, _ = sort
         what, when = (
-            CHECKS.get(check, f"Trial: {kind}"),
+            CHECKS.get(check, f"Trial: {kind}{f', {step}' if step else ''}"),
             f"number {position + 1} of a session; phase: {phase}",
         )
         yield Screen(trial_key(*sort), what, when, name)
+        if is_marked(slot, position):
+            yield Screen(f"{trial_key(*sort)}/marked", f"{what}, marked and answered", when, name)
+            aside = f"{what}, with marks that are set aside"
+            yield Screen(f"{trial_key(*sort)}/set_aside", aside, when, name)
         if has_reveal(slot, position, study):
             yield Screen(f"{trial_key(*sort)}/revealed", f"{what}, with what is revealed", when, name)
         if has_examples(slot, position, study):
@@ -245,9 +258,13 @@ def _of_condition(study: Study, name: str, slot: Slot) -> Iterator[Screen]:
 
 
 def _can_be(study: Study, outcome: str) -> bool:
-    """Sent away at a gate only if a gate counts tries; failed checks only if the plan has such checks."""
+    """Sent away at a gate only if a gate counts tries or routes; failed checks only if the plan has such
+    checks. If a gate routes, people for whom no place is left are told what the others are told."""
+    stops = gate_plan(study, None)
     if outcome == "screened":
-        return any(stop.attempts_max is not None for stop in gate_plan(study, None))
+        return any(stop.attempts_max is not None or stop.routes for stop in stops)
+    if outcome == "turned_away":
+        return not any(stop.routes for stop in stops)
     if outcome == "failed_checks":
         return Trial.objects.filter(slot__study=study, check_kind=INSTRUCTED).exists()
     return True

@@ -12,6 +12,7 @@ from crowd.rehearsal.screens.catalog import (
     first_plain,
     has_examples,
     has_reveal,
+    is_marked,
     parts_of,
     screens_of,
     sorts_of,
@@ -90,6 +91,11 @@ def _arm(walker: Walker, arm: str) -> None:
 def _trial(walker: Walker, key: str, position: int) -> None:
     stage, arm = walker.stage, walker.arm
     walker.look(key, arm)
+    if is_marked(stage.arms[arm], position):
+        walker.mark()
+        walker.look(f"{key}/marked", arm)
+        walker.choose(first=False)
+        walker.look(f"{key}/set_aside", arm)
     if has_examples(stage.arms[arm], position, stage.study):
         _examples(walker, key, arm)
     if has_reveal(stage.arms[arm], position, stage.study):
@@ -224,7 +230,7 @@ def _offline(walker: Walker) -> None:
     page.context.set_offline(True)
     walker.answer()
     strip.wait_for()
-    walker.settle()
+    walker.rest()
     walker.look("trouble/offline")
     page.context.set_offline(False)
     strip.wait_for(state="hidden")
@@ -232,7 +238,7 @@ def _offline(walker: Walker) -> None:
         walker.settle()
         walker.answer()
         strip.wait_for()
-        walker.settle()
+        walker.rest()
         walker.look("trouble/silent")
     strip.wait_for(state="hidden")
     other = page.context.new_page()

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 from crowd.models import Posting
 from crowd.rehearsal.screens.catalog import UNTOLD, Screen
 from crowd.rehearsal.screens.stage import Stage
+from experiments.colour_vision import FILTER
+from experiments.colour_vision import GATE as PLATES
 from experiments.models import Session
+from experiments.plates import wanted_answers
 from experiments.selectors import definition_of
 from experiments.sessions import step_of
 
@@ -26,12 +29,20 @@ FRESH = ".board:not([data-done]) .answer:not([aria-disabled])"
 NEXT = ".board .next:not(.pressed)"
 FORM = ".rating:not([data-done])"
 """A page of questions with scales, in the trials or at a gate."""
-SETTLED = f"{FRESH}, {NEXT}, {FORM}, [data-page]:not([data-done]):not(:has(.button.primary:disabled))"
+TASK = ".solving:not([data-done]) .plate:not([aria-disabled])"
+"""A picture that is to be marked."""
+SETTLED = f"{FRESH}, {NEXT}, {FORM}, {TASK}, [data-page]:not([data-done]):not(:has(.button.primary:disabled))"
+WAITING = ".strip:not([hidden]) ~ main .wait"
+"""What comes next cannot be asked for now."""
+CELLS = ".solving:not([data-done]) .cells"
+STROKE = ((0.3, 0.3), (0.7, 0.3), (0.45, 0.8))
+"""The corners of a stroke, as shares of the picture's sides."""
 TRIAL, REVEALED = "trial", "revealed"
 RATED = """point => {
     for (const scale of document.querySelectorAll(".rating:not([data-done]) .scale"))
         scale.querySelector(`input[value="${point}"]`).click();
 }"""
+PLATE = Screen("gate/plates/plate", "A plate of the colour check", "after the question about the screen")
 PRACTICE_TRIAL = Screen("gate/practice/trial", "A practice trial", "before the trials, in all conditions")
 PRACTICE_TOLD = Screen("gate/practice/told", "What is said of a practice answer", "after each practice trial")
 """Parts of one page, which no table names."""
@@ -49,7 +60,8 @@ FILL = """([answers, isWrong]) => {
         input.stepUp();
         input.dispatchEvent(new Event("input"));
     }
-    const boxes = document.querySelectorAll("[data-page] input[type=checkbox][required]");
+    const boxes = document.querySelectorAll(
+        "[data-page] input[type=checkbox][required], [data-page] .tick input");
     for (const box of boxes) box.checked = true;
 }"""
 
@@ -68,6 +80,8 @@ class Walker:
         self.practice = [str(row["answer"]) for row in study.practice if not row["example"]]
         self.answers = {question.id: question.answer for question in definition_of(study).quiz}
         self.answers |= {str(row["id"]): str(row["answer"]) for row in study.practice if not row["example"]}
+        self.plates = wanted_answers(study)
+        self.answers |= self.plates
         page.set_default_timeout(PATIENCE_MS)
 
     def look(self, key: str, arm: str = "") -> None:
@@ -110,6 +124,10 @@ class Walker:
             return str(shown.first.get_attribute("data-page"))
         return REVEALED if self.page.locator(NEXT).count() else TRIAL
 
+    def rest(self) -> None:
+        """Waits for what comes next, or until the page says that it has to wait for it."""
+        self.page.wait_for_selector(f"{SETTLED}, {WAITING}")
+
     def press(self, *, last: bool = False) -> None:
         """Presses the main button of the page, or its last one, by which people say no; the page then counts
         as left."""
@@ -121,14 +139,42 @@ class Walker:
         button.evaluate("button => button.click()")
 
     def answer(self, value: str | None = None) -> None:
-        """Answers a trial, by the first button if no value is named; on a form, the middle of each scale."""
+        """Answers a trial, by the first button if no value is named; on a form, the middle of each scale;
+        with a stroke across a picture that is to be marked."""
         if self.page.locator(FORM).count():
             return self.rate(3)
+        if self.page.locator(TASK).count():
+            return self.solve()
         named = f'{FRESH}[data-value="{value}"]' if value is not None else FRESH
         button = self.page.locator(named).first.element_handle()
         assert button is not None
         self.page.eval_on_selector_all(".board", "boards => boards.forEach(e => e.dataset.done = '1')")
         button.evaluate("button => button.click()")
+
+    def mark(self) -> None:
+        """Draws a stroke across the picture and chooses the first answer."""
+        box = self.page.locator(CELLS).bounding_box()
+        assert box is not None
+        places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in STROKE]
+        self.page.mouse.move(*places[0])
+        self.page.mouse.down()
+        for place in places[1:]:
+            self.page.mouse.move(*place, steps=8)
+        self.page.mouse.up()
+        self.choose(first=True)
+
+    def choose(self, *, first: bool) -> None:
+        """Chooses the first answer of a task, or its last one, that nothing can be said."""
+        radios = self.page.locator(".solving:not([data-done]) .choice input")
+        (radios.first if first else radios.last).evaluate("radio => radio.click()")
+
+    def solve(self) -> None:
+        """Marks the picture, answers and sends."""
+        self.mark()
+        ready = self.page.wait_for_selector(".solving:not([data-done]) .sending .button.primary")
+        assert ready is not None
+        self.page.eval_on_selector_all(".solving", "tasks => tasks.forEach(e => e.dataset.done = '1')")
+        ready.evaluate("button => button.click()")
 
     def pass_reveal(self) -> None:
         """Goes on from the answer that was revealed after a guess."""
@@ -161,7 +207,16 @@ class Walker:
                 return here
             self.page.evaluate(FILL, [self.answers, stop.kind == fails])
             self.press()
+            if stop.gate == PLATES:
+                self.read_plates()
             self.practise(stop.kind == fails)
+
+    def read_plates(self) -> None:
+        """Answers the plates of the colour check, as a person for whom the study has places."""
+        plates = (answer for name, answer in self.plates.items() if name != FILTER)
+        while self.settle() == TRIAL and step_of(self.session()).name == PLATES:
+            self.see(PLATE)
+            self.answer(next(plates))
 
     def practise(self, is_wrong: bool) -> None:
         """Answers the trials of a gate and reads what is said of each answer, up to the next page."""

@@ -14,7 +14,7 @@ export interface Ahead {
   trials: AnyTrial[];
   /** These, and before them what was answered and is shown again. */
   shown: AnyTrial[];
-  /** The ids of trials that show nothing to look at. */
+  /** The ids of trials that show nothing to look at, and the names of such kinds. */
   asking: ReadonlySet<string>;
   /** From which trial on no answer is revealed; null: the block reveals none. */
   untold: Untold | null;
@@ -25,7 +25,7 @@ export interface Ahead {
 export async function startPage(ahead: Ahead): Promise<void> {
   const { desk, state, block, trials, shown, untold, stop } = ahead;
   const loaded = h("p", { class: "loading", role: "status" });
-  const isFresh = trials.length === block.trials.length;
+  const isFresh = trials[0]?.position === block.first;
   // Whoever comes back before the first test trial has to know that no answer is told from here on.
   const page = isFresh
     ? fresh(ahead, loaded)
@@ -47,6 +47,16 @@ export async function startPage(ahead: Ahead): Promise<void> {
   page.start.disabled = false;
   page.start.focus({ preventScroll: true });
   await page.pressed;
+}
+
+/** Loads what these trials show while the page is blank; false if the person was asked to try again meanwhile. */
+export async function loadQuietly(desk: Desk, state: State, trials: AnyTrial[], stop: AbortSignal): Promise<boolean> {
+  for (let isQuiet = true; ; isQuiet = false) {
+    const { failed } = await desk.pictures.load(picturesOf(state.block!, trials));
+    if (stop.aborted || failed.length === 0) return isQuiet;
+    await askToRetry(desk, state, failed.length, stop);
+    if (stop.aborted) return false;
+  }
 }
 
 /** Between the trials whose answers are revealed and those that follow without. */
@@ -76,8 +86,12 @@ function fresh(ahead: Ahead, loaded: HTMLElement): Waiting {
 function back(ahead: Ahead, loaded: HTMLElement): Waiting {
   const { desk, state, trials, shown } = ahead;
   const { words } = desk;
-  const next = (trials[0] ?? shown[0])?.position ?? 0;
-  const said = [h("p", {}, words.block.back(next + 1, state.total ?? 0))];
+  const next = trials[0] ?? shown[0];
+  const isBegun = next !== undefined && desk.draft.of(next.id) !== null;
+  const said = [
+    h("p", {}, words.block.back((next?.position ?? 0) + 1, state.total ?? 0)),
+    isBegun ? h("p", {}, words.block.begun) : null,
+  ];
   return waiting(ahead, "block", [words.block.back_title, words.block.go_on], said, loaded);
 }
 
@@ -126,11 +140,16 @@ function pause(desk: Desk, state: State, block: Block): HTMLElement {
   return h("p", {}, `${words.block.done(block.index, block.count)}${time} ${words.block.pause}`);
 }
 
-function plan({ desk, asking }: Ahead, trials: AnyTrial[]): HTMLElement {
+function plan({ desk, block, asking }: Ahead, trials: AnyTrial[]): HTMLElement {
   const { words } = desk;
-  const shown = trials.filter((trial) => !asking.has(trial.id));
-  const asks = trials.length - shown.length;
-  const count = (phase: AnyTrial["phase"]): number => shown.filter((trial) => trial.phase === phase).length;
+  const coming = [
+    ...trials.map(({ id, phase }) => ({ phase, count: 1, isAsking: asking.has(id) })),
+    ...block.later.map(({ kind, phase, count }) => ({ phase, count, isAsking: asking.has(kind) })),
+  ];
+  const sum = (of: typeof coming): number => of.reduce((all, { count }) => all + count, 0);
+  const asks = sum(coming.filter(({ isAsking }) => isAsking));
+  const count = (phase: AnyTrial["phase"]): number =>
+    sum(coming.filter((each) => !each.isAsking && each.phase === phase));
   return h(
     "div",
     {},
@@ -145,7 +164,7 @@ function plan({ desk, asking }: Ahead, trials: AnyTrial[]): HTMLElement {
   );
 }
 
-function askToRetry(desk: Desk, state: State, failed: number, stop: AbortSignal): Promise<void> {
+export function askToRetry(desk: Desk, state: State, failed: number, stop: AbortSignal): Promise<void> {
   const { words } = desk;
   const { contact } = state.study;
   return new Promise((resolve) => {

@@ -1,6 +1,6 @@
 import type { GateView } from "../desk";
 import { button, h } from "../dom";
-import type { Value } from "../model";
+import type { Question, Value } from "../model";
 import { measureDevice } from "./device";
 import { actions, sheet } from "./reading";
 
@@ -13,23 +13,35 @@ export function consentPage(view: GateView): Promise<Value> {
       h("button", { type: "button", class: "link", click: () => download(view) }, words.consent.download),
       h("button", { type: "button", class: "link", click: () => window.print() }, words.consent.print),
     );
+    const ticks = view.page.questions.map((question) => tick(question));
     const agree = button(
       words.consent.agree,
-      () => resolve({ agree: true, device: measureDevice() }),
+      () => {
+        const ticked = ticks.map(({ id, box }) => [id, box.checked] as const);
+        resolve({ agree: true, device: measureDevice(), ...Object.fromEntries(ticked) });
+      },
       "primary",
     );
     const decline = button(words.consent.decline, () => resolve({ agree: false }));
     const { sight } = view.state.study;
     const told = sight === "" ? null : h("p", { class: "sight" }, sight);
-    shell.show(sheet(view, told, copy, actions(agree, decline)));
+    const labels = ticks.map(({ label }) => label);
+    shell.show(sheet(view, told, copy, ...labels, actions(agree, decline)));
   });
+}
+
+/** What has a consent of its own: unticked at first, and nothing waits for it. */
+function tick({ id, prompt }: Question): { id: string; box: HTMLInputElement; label: HTMLElement } {
+  const box = h("input", { type: "checkbox", name: id });
+  return { id, box, label: h("label", { class: "option tick" }, box, h("span", {}, prompt)) };
 }
 
 /** The very text that was shown, as a file of its own. */
 export function consentFile(view: GateView): string {
   const head = h("title", {}, view.state.study.title).outerHTML;
   const { code, direction } = view.desk.words;
-  return `<!doctype html><html lang="${code}" dir="${direction}"><meta charset="utf-8">${head}<body>${view.page.html}</body></html>`;
+  const ticks = view.page.questions.map(({ prompt }) => h("p", {}, `☐ ${prompt}`).outerHTML).join("");
+  return `<!doctype html><html lang="${code}" dir="${direction}"><meta charset="utf-8">${head}<body>${view.page.html}${ticks}</body></html>`;
 }
 
 function download(view: GateView): void {

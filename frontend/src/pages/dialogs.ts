@@ -71,6 +71,29 @@ export async function askToLeave(desk: Desk, sight: string): Promise<Leaving | n
   return leaving;
 }
 
+/** A question with two answers; true only for the button that confirms. */
+export async function confirm(title: string, text: string, yes: string, no: string): Promise<boolean> {
+  let isSure = false;
+  await dialog((close) => [
+    h("h1", {}, title),
+    h("p", {}, text),
+    h(
+      "div",
+      { class: "actions" },
+      button(no, close, "primary"),
+      button(
+        yes,
+        () => {
+          isSure = true;
+          close();
+        },
+        "danger",
+      ),
+    ),
+  ]);
+  return isSure;
+}
+
 /** What leaving now would pay, once the answers that wait here have reached the server, or could not. */
 async function tellPay(desk: Desk, box: HTMLElement, reason: string): Promise<void> {
   const { words } = desk;

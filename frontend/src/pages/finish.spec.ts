@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { desk, find } from "../cast";
+import { desk, find, until } from "../cast";
 import type { Exit } from "../model";
 import { de } from "../words/de";
 import { en } from "../words/en";
@@ -31,7 +31,8 @@ const ENDINGS = Object.keys(exits).flatMap((exit) =>
 
 async function show(words: typeof en, changes: Partial<Ending>): Promise<void> {
   const given = { ...(await desk(fetch)), words };
-  finishPage(given, { title: "T", html: null, stored: 4, exit: none, pay: [], remove: null, ...changes }, () => undefined);
+  const plain: Ending = { title: "T", html: null, stored: 4, exit: none, pay: [], remove: null, invite: null, check: null };
+  finishPage(given, { ...plain, ...changes }, () => undefined);
 }
 
 afterEach(() => vi.restoreAllMocks());
@@ -78,4 +79,44 @@ test.each([en, de])("every exit says what to do next", async (words) => {
     expect([close, give_back, back, hand_in].filter((said) => text.includes(said)), exit).toHaveLength(1);
     vi.restoreAllMocks();
   }
+});
+
+test("the result of the check comes only when it is asked for, and stops the way back", async () => {
+  const check = vi.fn(async () => "<p>Not a diagnosis.</p>");
+  await show(en, { exit: exits["a way back without a code"]!, check });
+  expect(find("main").textContent).not.toContain("diagnosis");
+  expect(check).not.toHaveBeenCalled();
+  find(".check .button").click();
+  await until(() => find(".check").textContent?.includes("Not a diagnosis."));
+  expect(check).toHaveBeenCalledOnce();
+  expect(find(".return").textContent).toContain(en.finish.stayed);
+  expect(document.querySelector(".check .button")).toBeNull();
+});
+
+test("a result that does not come can be asked for again", async () => {
+  const html = vi.fn<() => Promise<string | null>>().mockResolvedValueOnce(null).mockResolvedValue("<p>Here.</p>");
+  await show(en, { check: html });
+  find(".check .button").click();
+  await until(() => find(".check").textContent?.includes(en.finish.check_failed));
+  find(".check .button").click();
+  await until(() => find(".check").textContent?.includes("Here."));
+});
+
+test.each([
+  [true, 0, en.finish.invited],
+  [false, 1, en.finish.not_invited],
+])("it asks once whether the person may be invited: %s", async (agree, place, said) => {
+  const invite = vi.fn(async () => true);
+  await show(en, { invite });
+  document.querySelectorAll<HTMLElement>(".invite .button")[place]!.click();
+  await until(() => find(".invite").textContent?.includes(said));
+  expect(invite).toHaveBeenCalledWith(agree);
+  expect(document.querySelector(".invite .button")).toBeNull();
+});
+
+test("an answer that was not stored can be given again", async () => {
+  await show(en, { invite: async () => false });
+  find(".invite .button").click();
+  await until(() => find(".invite").textContent?.includes(en.finish.invite_failed));
+  expect(document.querySelectorAll(".invite .button")).toHaveLength(2);
 });

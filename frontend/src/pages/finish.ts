@@ -1,6 +1,6 @@
 /** The end: answers stored, the code large, the way back to the platform. */
 import type { Desk } from "../desk";
-import { button, h, untitledHtml } from "../dom";
+import { button, h, serverHtml, untitledHtml } from "../dom";
 import type { Exit } from "../model";
 import { copyRow } from "./copy";
 import { payLines } from "./pay";
@@ -15,6 +15,10 @@ export interface Ending {
   pay: string[];
   /** Has the answers removed after all; null where that is not asked. Tells whether it is done. */
   remove: (() => Promise<boolean>) | null;
+  /** Stores whether the person may be invited to another part; null where that is not asked. Tells whether it is done. */
+  invite: ((agree: boolean) => Promise<boolean>) | null;
+  /** What the colour check showed, as the server's HTML; null where there was none. Yields null if it did not come. */
+  check: (() => Promise<string | null>) | null;
 }
 
 const RETURN_S = 15;
@@ -25,6 +29,9 @@ export function finishPage(desk: Desk, ending: Ending, go: (exit: Exit) => void 
   const prose = ending.html ? untitledHtml(ending.html) : null;
   const wayBack = leadsBack(ending.exit) ? ending.exit : null;
   const code = completionCode(ending.exit);
+  const back = wayBack ? returnBox(desk, wayBack, prose ? RETURN_AFTER_READING_S : RETURN_S, go) : null;
+  // Who answers here or reads on is not taken away from it.
+  const stay = (): void => back?.stay();
   shell.line("");
   shell.progress(ending.stored === null ? null : 1);
   shell.tools(null);
@@ -36,9 +43,11 @@ export function finishPage(desk: Desk, ending: Ending, go: (exit: Exit) => void 
       ending.stored === null ? null : h("p", { class: "stored" }, words.finish.stored(ending.stored)),
       ending.pay.length === 0 ? null : h("div", { class: "pay" }, ...payLines(ending.pay)),
       code === null ? null : codeBox(desk, code),
-      wayBack ? returnBox(desk, wayBack, prose ? RETURN_AFTER_READING_S : RETURN_S, go) : null,
+      back?.box ?? null,
       prose,
       ending.remove === null ? null : removeBox(desk, ending.remove, ending.pay.length > 0),
+      ending.invite === null ? null : inviteBox(desk, ending.invite, stay),
+      ending.check === null ? null : checkBox(desk, ending.check, stay),
       wayBack ? null : h("p", {}, isFramed() ? words.finish.give_back : words.finish.close),
     ),
   );
@@ -93,7 +102,45 @@ function removeBox(desk: Desk, remove: () => Promise<boolean>, isPaid: boolean):
   return h("div", { class: "remove" }, h("h2", {}, words.finish.use_title), said, choices);
 }
 
-function returnBox(desk: Desk, exit: Exit, seconds: number, go: (exit: Exit) => void): HTMLElement {
+/** The same question for everybody, in words that tell nothing. */
+function inviteBox(desk: Desk, invite: (agree: boolean) => Promise<boolean>, stay: () => void): HTMLElement {
+  const { words } = desk;
+  const said = h("p", { "aria-live": "polite" }, words.finish.invite_question);
+  const answer = (agree: boolean): void => {
+    stay();
+    void invite(agree).then((done) => {
+      said.textContent = done ? words.finish[agree ? "invited" : "not_invited"] : words.finish.invite_failed;
+      if (done) choices.remove();
+    });
+  };
+  const yes = button(words.finish.invite_yes, () => answer(true));
+  const no = button(words.finish.invite_no, () => answer(false));
+  const choices = h("div", { class: "actions" }, yes, no);
+  return h("div", { class: "remove invite" }, h("h2", {}, words.finish.invite_title), said, choices);
+}
+
+/** Told only to who asks. */
+function checkBox(desk: Desk, check: () => Promise<string | null>, stay: () => void): HTMLElement {
+  const { words } = desk;
+  const said = h("div", { "aria-live": "polite" });
+  const ask = button(words.finish.check, () => {
+    stay();
+    void check().then((html) => {
+      if (html === null) return said.replaceChildren(h("p", {}, words.finish.check_failed));
+      said.replaceChildren(serverHtml(html));
+      ask.remove();
+    });
+  });
+  return h("div", { class: "remove check" }, h("h2", {}, words.finish.check_title), said, h("div", { class: "actions" }, ask));
+}
+
+interface Return {
+  box: HTMLElement;
+  /** Stops the clock that leads back by itself. */
+  stay: () => void;
+}
+
+function returnBox(desk: Desk, exit: Exit, seconds: number, go: (exit: Exit) => void): Return {
   const { words } = desk;
   // Where work is handed in by a form, "return" would sound like giving it back.
   const isForm = exit.method === "POST";
@@ -121,7 +168,8 @@ function returnBox(desk: Desk, exit: Exit, seconds: number, go: (exit: Exit) => 
     },
     "primary",
   );
-  return h("div", { class: "return" }, h("div", { class: "actions" }, back, stay), clock);
+  const box = h("div", { class: "return" }, h("div", { class: "actions" }, back, stay), clock);
+  return { box, stay: () => stop(words.finish.stayed) };
 }
 
 /** A platform is left by a link or by a form that it receives itself. */

@@ -25,7 +25,7 @@ export const GATES: Record<Exclude<Step, Elsewhere> | "training", Gate | null> =
     gave_up: "no suitable device",
   },
   consent: { page: consentPage, before_consent: true },
-  plates: null,
+  plates: { page: async (view) => (await patiently(() => import("./plates"), waitOrOnline)).platesPage(view) },
   instructions: { page: instructionsPage },
   quiz: { page: quizPage, again: "not_right" },
   practice: { page: practicePage, again: "not_right" },

@@ -13,7 +13,7 @@ export async function trainingPage(view: GateView): Promise<Value> {
   const asked = page.questions.filter((question) => question.kind !== "example");
   const media = page.questions
     .flatMap(({ image, explanation }) => [image, explanation])
-    .filter((shown): shown is Media => shown !== null);
+    .filter((shown): shown is Media => shown !== null && shown !== undefined);
   const ready = desk.pictures.load(media);
   await introduction(view, words.training.start);
   await ready;
@@ -34,7 +34,7 @@ async function ask(view: GateView, question: Question): Promise<{ form: Form; ch
   const stage = h("div", { class: "stage" });
   desk.shell.show(stage);
   await new Promise((resolve) => setTimeout(resolve, state.study.gap_ms));
-  const { image, explanation, text, label, prompt, low, high } = question;
+  const { image, explanation = null, text, label, prompt, low, high } = question;
   const asked = { id: question.id, text: prompt, low: low ?? "", high: high ?? "", pair: null };
   return new Promise((resolve) => {
     const form: Form = new Form(

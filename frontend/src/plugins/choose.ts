@@ -1,7 +1,7 @@
 /** Trials that are answered by one of several buttons: a question, the choices, the examples that may be consulted. */
 import { ParameterType, type JsPsych, type JsPsychPlugin, type PluginInfo, type TrialType } from "jspsych";
 import { h } from "../dom";
-import type { Choice, Example, Study } from "../model";
+import type { Choice, Example, Study, Value } from "../model";
 import { Reservoir } from "../reservoir";
 import { Board } from "./board";
 import type { PluginClass, Shown } from "./kind";
@@ -26,16 +26,25 @@ export interface Choosing extends Shown {
 /** What a trial puts on its page beside choices and examples. `stimulus` is made by `stimulus()`. */
 export interface Asked {
   stimulus: HTMLElement;
-  /** A sentence that names a key is said anew if the person chooses other keys. */
-  question: string | (() => string);
+  /** A sentence that names a key is said anew if the person chooses other keys; parts of one stand as they are. */
+  question: string | (() => string) | (string | HTMLElement)[];
   /** The buttons say their keys and nothing else. */
   are_keys?: boolean;
   /** What a screen reader says first; else the question. */
   spoken?: string;
+  /** What it says when the buttons become active, if that is more than that. */
+  ready?: string;
 }
 
-/** A jsPsych plugin whose trial ends with `{choice}`. `ask` makes the page from the trial's parameters. */
-export function choicePlugin<P extends Choosing>(info: PluginInfo, ask: (trial: P) => Asked): PluginClass {
+/**
+ * A jsPsych plugin whose trial ends with a press. `ask` makes the page from the trial's parameters; `valueOf` makes the
+ * answer that is sent from the choice, usually `{choice}`.
+ */
+export function choicePlugin<P extends Choosing>(
+  info: PluginInfo,
+  ask: (trial: P) => Asked,
+  valueOf: (choice: Choice) => Value = ({ value }) => ({ choice: value }),
+): PluginClass {
   return class implements JsPsychPlugin<PluginInfo> {
     static info = info;
 
@@ -54,7 +63,7 @@ export function choicePlugin<P extends Choosing>(info: PluginInfo, ask: (trial: 
     ): void {
       const trial = given as unknown as P;
       const index = this.jsPsych.randomization.randomInt(0, trial.choices.length - 1);
-      const value = { choice: trial.choices[index]?.value };
+      const value = valueOf(trial.choices[index]!);
       const times = { mean_ms: 700, sd_ms: 150, tail_ms: 500, min_view_ms: trial.min_view_ms };
       const { presentation } = trial;
       const show = (display: HTMLElement): void => this.show(display, trial);
@@ -64,27 +73,28 @@ export function choicePlugin<P extends Choosing>(info: PluginInfo, ask: (trial: 
     private show(display: HTMLElement, trial: P): void {
       const asked = ask(trial);
       const { question, are_keys = false } = asked;
-      const say = typeof question === "string" ? (): string => question : question;
-      const sentence = h("p", { class: "ask" }, say());
+      const say = typeof question === "function" ? question : null;
+      const sentence = h("p", { class: "ask" }, ...(Array.isArray(question) ? question : [say?.() ?? String(question)]));
       const reservoir = reservoirFor(trial);
       const board = new Board(
         {
           ...trial,
           stimulus: asked.stimulus,
           ask: sentence,
-          ask_again: () => (sentence.textContent = say()),
+          ...(say === null ? {} : { ask_again: () => (sentence.textContent = say()) }),
           answers: trial.choices.map((choice) => ({ ...choice, is_named_by_key: are_keys })),
           beside: reservoir?.element ?? null,
-          ready: trial.words.trial.ready,
+          ready: asked.ready ?? trial.words.trial.ready,
         },
         (pressed) => {
           const more = reservoir ? { reservoir_ms: reservoir.finish() } : {};
-          this.jsPsych.finishTrial(dataOf(pressed, { choice: pressed.answer.value }, more));
+          const choice = trial.choices.find(({ value }) => value === pressed.answer.value)!;
+          this.jsPsych.finishTrial(dataOf(pressed, valueOf(choice), more));
         },
         (act, delay_ms) => this.jsPsych.pluginAPI.setTimeout(act, delay_ms),
       );
       board.show(display);
-      trial.announce(asked.spoken ?? say());
+      trial.announce(asked.spoken ?? sentence.textContent);
     }
   };
 }

@@ -38,6 +38,15 @@ export interface TrialView {
   study: Study;
   /** The training examples that the trial's `reservoir` names, in training order. */
   examples: Example[];
+  draft: TrialDraft;
+}
+
+/** What an earlier page kept of a trial that is not answered yet. */
+export interface TrialDraft {
+  /** Null: nothing was begun. */
+  text: string | null;
+  /** Keeps what was begun, so that a reload does not lose it; `text` hands it to the next page. */
+  keep: (text: string) => void;
 }
 
 /** A jsPsych plugin class. Its data must hold `value`, `rt_ms`, `shown_ms` and `context`, see `press.ts`. */

@@ -4,23 +4,24 @@ import type { AnyTrial, Trial } from "../model";
 import { CannotShow, type Kind } from "./kind";
 
 type Load<T extends AnyTrial> = () => Promise<Kind<T>>;
-type Core = { [Name in Trial["kind"]]: Load<Extract<Trial, { kind: Name }>> | null };
+type Core = { [Name in Trial["kind"]]: Load<Extract<Trial, { kind: Name }>> };
 
 /**
- * The kinds that the server's core sends, each a file of its own that is loaded when it is needed; null: it has no
- * page yet. The build reads the names from this literal.
+ * The kinds that the server's core sends, each a file of its own that is loaded when it is needed. The build reads the
+ * names from this literal.
  */
 export const KINDS: Core = {
   learn: () => import("./learn").then(({ learn }) => learn),
   predict: () => import("./predict").then(({ predict }) => predict),
   instructed: () => import("./instructed").then(({ instructed }) => instructed),
-  review: null,
-  solve: null,
+  review: () => import("./review").then(({ review }) => review),
+  solve: () => import("./solve").then(({ solve }) => solve),
   rate: () => import("./rate").then(({ rate }) => rate),
+  decide: () => import("./decide").then(({ decide }) => decide),
 };
 
 /** A lab may give its kinds as they are, or as functions that load them. */
-const TABLE: Readonly<Record<string, Kind | Load<never> | null>> = { ...own.kinds, ...KINDS };
+const TABLE: Readonly<Record<string, Kind | Load<never>>> = { ...own.kinds, ...KINDS };
 
 /** The kind of a trial; rejects with `CannotShow` for one that the page has no plugin for. */
 export async function kindOf(trial: AnyTrial): Promise<Kind> {

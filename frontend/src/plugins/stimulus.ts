@@ -49,12 +49,16 @@ export function eachOnce(picture: Given["picture"]): Given["picture"] {
  */
 function pictures(image: Media | null, explanation: Media | null, given: Given): HTMLElement {
   const { original, explanation: explained } = given.words.trial;
-  if (given.display === "beside" && image !== null && explanation !== null) {
-    const both = [place(image, original, given), place(explanation, explained, given, given.legend)];
-    return h("div", { class: "pictures beside" }, ...both);
-  }
+  if (given.display === "beside" && image !== null && explanation !== null) return besides(image, explanation, given);
   const [caption, meaning] = explanation === null ? [original, null] : [explained, given.legend];
   return h("div", { class: "pictures alone" }, place(explanation ?? image, caption, given, meaning));
+}
+
+/** Both places are there with or without what stands in them, so that the picture stands where it stands. */
+export function besides(image: Media | null, explanation: Media | null, given: Given): HTMLElement {
+  const { original, explanation: explained } = given.words.trial;
+  const both = [place(image, original, given), place(explanation, explained, given, given.legend)];
+  return h("div", { class: "pictures beside" }, ...both);
 }
 
 function place(

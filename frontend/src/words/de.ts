@@ -141,6 +141,17 @@ export const de: Words = {
         ? "Eine Antwort fehlt oder stimmt noch nicht."
         : `${count} Antworten fehlen oder stimmen noch nicht.`,
   },
+  plates: {
+    start: "Beginnen",
+    count: (index, count) => `Bild ${index} von ${count}`,
+    leave_out: "Diese Prüfung auslassen",
+    leave_title: "Die Prüfung auslassen?",
+    leave_text:
+      "Was Sie darin bisher geantwortet haben, wird entfernt. Die Studie endet dann für Sie früher, und Sie werden bezahlt " +
+      "wie alle, für die sie früher endet.",
+    leave_confirm: "Auslassen",
+    leave_stay: "Mit der Prüfung weitermachen",
+  },
   comment: {
     prompt: "Ihre Anmerkung",
     finish: "Abschließen",
@@ -151,6 +162,7 @@ export const de: Words = {
     back_title: "Willkommen zurück",
     back: (next, total) =>
       `Alle Ihre Antworten sind gespeichert. Es geht weiter mit Nummer ${next} von ${total}.`,
+    begun: "Was Sie dort begonnen hatten, ist auch noch da.",
     train: (count) => `${count} ${count === 1 ? "Beispiel" : "Beispiele"} mit der Antwort der Maschine`,
     test: (count) =>
       `${count} ${count === 1 ? "Bild, bei dem" : "Bilder, bei denen"} Sie die Antwort vorhersagen`,
@@ -205,6 +217,58 @@ export const de: Words = {
       count === 1 ? `Frage ${numbers} ist noch offen.` : `Die Fragen ${numbers} sind noch offen.`,
     wait: "Bitte sehen Sie noch einen Moment hin. Sie können gleich weitergehen.",
     enter: "Eingabe",
+  },
+  solve: {
+    place: (number, count) => `Aufgabe ${number} von ${count}`,
+    saw: "Aufgabe",
+    question: "Was sehen Sie?",
+    plate: "Bild zum Markieren",
+    brush: "Pinsel",
+    eraser: "Radierer",
+    sizes: ["Klein", "Mittel", "Groß"],
+    tools: "Pinsel oder Radierer",
+    size: "Größe",
+    steps: "Schritte",
+    undo: "Zurück",
+    redo: "Wieder",
+    clear: "Leeren",
+    hint: {
+      reach: "Mit der Tastatur: Tab führt zum Bild.",
+      moves: "Pfeile bewegen den Rahmen, die Leertaste markiert, Umschalt + Pfeil markiert auf dem Weg.",
+      more: (has_letters) =>
+        `${has_letters ? "B nimmt den Pinsel, E den Radierer, + und −" : "+ und −"} ändern die Größe, Strg + Z nimmt ` +
+        "zurück, Eingabe sendet.",
+    },
+    cells: (count) => `${count} ${count === 1 ? "Feld" : "Felder"} markiert`,
+    cell: (row, column, is_marked, count) =>
+      `Zeile ${row}, Spalte ${column}, ${is_marked ? "markiert" : "nicht markiert"}; ${count} ${count === 1 ? "Feld" : "Felder"} markiert`,
+    start: "Markieren Sie, wo Sie es sehen, und wählen Sie Ihre Antwort; die Reihenfolge ist gleich.",
+    marked: (count) => `${count} ${count === 1 ? "Feld" : "Felder"} markiert. Wählen Sie jetzt Ihre Antwort.`,
+    chosen: (answer) => `Ihre Antwort: ${answer}. Markieren Sie jetzt, wo Sie es sehen.`,
+    both: (answer, count) =>
+      `Ihre Antwort: ${answer}, ${count} ${count === 1 ? "Feld" : "Felder"} markiert. Sie können sie senden.`,
+    nothing: "Sie können es nicht sagen: Nichts muss markiert werden. Sie können das senden.",
+    aside: (count) =>
+      `${count} ${count === 1 ? "Feld ist" : "Felder sind"} beiseitegelegt. Eine Antwort oder der Pinsel holt ` +
+      `${count === 1 ? "es" : "sie"} zurück.`,
+    no_answer: (count) =>
+      count === 0
+        ? "Bitte markieren Sie, wo Sie es sehen, und wählen Sie eine Antwort."
+        : "Bitte wählen Sie die Antwort, die Sie markiert haben.",
+    no_marks: "Bitte markieren Sie im Bild, wo Sie es sehen.",
+    send: "Senden",
+  },
+  review: {
+    place: (number, count) => `Aufgabe ${number} von ${count}`,
+    saw: "Aufgabe",
+    answer: "Antwort:",
+    picture: "Bild",
+    marked: "Markiert",
+  },
+  decide: {
+    earlier: "Ihre erste Antwort:",
+    advice: "Die Antwort der Maschine:",
+    saw: { first: "Erste Entscheidung", second: "Zweite Entscheidung" },
   },
   training: {
     start: "Übung beginnen",
@@ -291,6 +355,18 @@ export const de: Words = {
     used: "Vielen Dank. Ihre Antworten werden verwendet.",
     removed: "Ihre Antworten wurden entfernt.",
     remove_failed: "Das hat gerade nicht geklappt, und es wurde nichts geändert. Bitte versuchen Sie es noch einmal.",
+    invite_title: "Dürfen wir Sie zu einem anderen Teil einladen?",
+    invite_question:
+      "Vielleicht gibt es jetzt oder später einen anderen Teil dieser Studie. Dürfen wir Ihnen über die Plattform schreiben, " +
+      "wenn dort ein Platz für Sie ist? Ihre Antwort ändert nichts an diesem Teil und seiner Bezahlung.",
+    invite_yes: "Ja, Sie dürfen mich einladen",
+    invite_no: "Nein, danke",
+    invited: "Danke. Sie können zu einem anderen Teil eingeladen werden.",
+    not_invited: "Danke. Sie werden zu keinem anderen Teil eingeladen.",
+    invite_failed: "Das hat gerade nicht geklappt, und nichts wurde gespeichert. Bitte versuchen Sie es noch einmal.",
+    check_title: "Die Prüfung der Farben",
+    check: "Was hat die Farbprüfung gezeigt?",
+    check_failed: "Das hat gerade nicht geklappt. Bitte versuchen Sie es noch einmal.",
     close: "Sie können diese Seite jetzt schließen.",
     give_back:
       "Bitte geben Sie die Aufgabe auf der Plattform mit deren eigenem Knopf zurück, damit jemand anderes sie nehmen " +

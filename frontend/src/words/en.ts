@@ -140,6 +140,17 @@ export const en = {
         ? "One answer is missing or not right yet."
         : `${count} answers are missing or not right yet.`,
   },
+  plates: {
+    start: "Start",
+    count: (index: number, count: number) => `Picture ${index} of ${count}`,
+    leave_out: "Leave this check out",
+    leave_title: "Leave the check out?",
+    leave_text:
+      "What you have answered in it so far is removed. The study then ends early for you, and you are paid like everybody " +
+      "for whom it does.",
+    leave_confirm: "Leave it out",
+    leave_stay: "Go on with the check",
+  },
   comment: {
     prompt: "Your comment",
     finish: "Finish",
@@ -150,6 +161,7 @@ export const en = {
     back_title: "Welcome back",
     back: (next: number, total: number) =>
       `All your answers are stored. You go on with number ${next} of ${total}.`,
+    begun: "What you had begun there is kept too.",
     train: (count: number) => `${count} ${count === 1 ? "example" : "examples"} with the machine's answer`,
     test: (count: number) => `${count} ${count === 1 ? "picture" : "pictures"} where you predict the answer`,
     key: (count: number) => `${count} ${count === 1 ? "page that asks" : "pages that ask"} you to press a key`,
@@ -209,6 +221,59 @@ export const en = {
         : `Questions ${numbers} are still to be answered.`,
     wait: "Please look a moment longer. You can go on shortly.",
     enter: "Enter",
+  },
+  solve: {
+    place: (number: number, count: number) => `Task ${number} of ${count}`,
+    saw: "Task",
+    question: "What do you see?",
+    plate: "Picture, to be marked",
+    brush: "Brush",
+    eraser: "Eraser",
+    sizes: ["Small", "Medium", "Large"] as [string, string, string],
+    tools: "Brush or eraser",
+    size: "Size",
+    steps: "Steps",
+    undo: "Undo",
+    redo: "Redo",
+    clear: "Clear",
+    /** What the keyboard does. `has_letters`: no answer has the keys B and E. */
+    hint: {
+      reach: "With the keyboard: Tab goes to the picture.",
+      moves: "Arrows move the frame, Space marks, Shift + arrow marks on the way.",
+      more: (has_letters: boolean) =>
+        `${has_letters ? "B takes the brush, E the eraser, + and −" : "+ and −"} change the size, Ctrl + Z undoes, Enter sends.`,
+    },
+    cells: (count: number) => `${count} ${count === 1 ? "cell" : "cells"} marked`,
+    cell: (row: number, column: number, is_marked: boolean, count: number) =>
+      `Row ${row}, column ${column}, ${is_marked ? "marked" : "not marked"}; ${count} ${count === 1 ? "cell" : "cells"} marked`,
+    /** Where the person stands. */
+    start: "Mark where you see it and choose your answer, in either order.",
+    marked: (count: number) => `${count} ${count === 1 ? "cell" : "cells"} marked. Now choose your answer.`,
+    chosen: (answer: string) => `Your answer: ${answer}. Now mark where you see it.`,
+    both: (answer: string, count: number) =>
+      `Your answer: ${answer}, with ${count} ${count === 1 ? "cell" : "cells"} marked. You can send it.`,
+    nothing: "You cannot say: nothing has to be marked. You can send it.",
+    aside: (count: number) =>
+      `${count} marked ${count === 1 ? "cell is" : "cells are"} set aside, not sent. An answer or the brush brings ` +
+      `${count === 1 ? "it" : "them"} back.`,
+    no_answer: (count: number): string =>
+      count === 0
+        ? "Please mark where you see it and choose your answer, or that you cannot say."
+        : "Please choose the answer that your marks show.",
+    no_marks: "Please mark in the picture where you see it.",
+    send: "Send",
+  },
+  review: {
+    place: (number: number, count: number) => `Task ${number} of ${count}`,
+    saw: "Task",
+    answer: "Answer:",
+    picture: "Picture",
+    marked: "Marked",
+  },
+  decide: {
+    earlier: "Your first answer:",
+    advice: "The machine's answer:",
+    saw: { first: "First decision", second: "Second decision" },
   },
   training: {
     start: "Start practising",
@@ -294,6 +359,18 @@ export const en = {
     used: "Thank you. Your answers will be used.",
     removed: "Your answers have been removed.",
     remove_failed: "That did not work just now, and nothing was changed. Please try again.",
+    invite_title: "May we invite you to another part?",
+    invite_question:
+      "There may be another part of this study, now or later. May we write to you through the platform if there is a place " +
+      "for you? Your answer changes nothing about this part or its pay.",
+    invite_yes: "Yes, you may invite me",
+    invite_no: "No, thank you",
+    invited: "Thank you. You may be invited to another part.",
+    not_invited: "Thank you. You will not be invited to another part.",
+    invite_failed: "That did not work just now, and nothing was stored. Please try again.",
+    check_title: "The check of colours",
+    check: "What did the colour check show?",
+    check_failed: "That did not work just now. Please try again.",
     close: "You may close this page now.",
     give_back: "Please give the task back on the platform, with its own button, so that somebody else can take it.",
   },

@@ -1,6 +1,9 @@
 // @vitest-environment node
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { LANGUAGES, wordsFor } from "./index";
 import { en } from "./en";
+import { withPhrases } from "./override";
 
 type Tree = { [key: string]: unknown };
 
@@ -31,6 +34,28 @@ test("it has no English sentence left in German", () => {
     ([name, leaf]) => said(leaf).includes(" ") && said(german.get(name)) === said(leaf),
   );
   expect(same.map(([name]) => name)).toEqual([]);
+});
+
+/** Pages that blind studies do not have. */
+const ELSEWHERE = /^\.(rating|training)\./;
+const TELLING = /\bA\.?I\b|\bK\.?I\b|model|machine|predict|expla|legib|maschine|vorhers|erklär/i;
+
+/** What the server says in place of the page's phrases in blind studies, from its own table. */
+function blindPhrases(code: string): Record<string, string> {
+  const file = join(import.meta.dirname, "../../../experiments/words", `${code}.toml`);
+  const [, table = ""] = readFileSync(file, "utf8").split("[page.blind_review]\n");
+  const rows = table.split("\n[")[0]!.matchAll(/^"([\w.]+)" = (".*")$/gm);
+  return Object.fromEntries([...rows].map(([, key, text]) => [key!, JSON.parse(text!) as string]));
+}
+
+test.each(Object.keys(LANGUAGES))("no word of a blind study tells who or what gave an answer, in %s", (code) => {
+  const phrases = blindPhrases(code);
+  expect(Object.keys(phrases).length).toBeGreaterThan(10);
+  const telling = (words: Tree): string[] =>
+    [...leaves(words)].filter(([name, leaf]) => !ELSEWHERE.test(name) && TELLING.test(said(leaf))).map(([name]) => name);
+  expect(telling(withPhrases(LANGUAGES[code]!, phrases))).toEqual([]);
+  // Without its phrases there are some: the words above are found.
+  expect(telling(LANGUAGES[code]!).length).toBeGreaterThan(5);
 });
 
 test("it counts in words that fit one and many", () => {

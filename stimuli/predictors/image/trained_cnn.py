@@ -26,7 +26,8 @@ class TrainedParams(Params):
     `width` is the number of channels of the first layer, `train_items` the most pictures that are used
     (drawn by seed, classes in equal shares). `target_accuracy = [low, high]` asks for a deliberately weak
     network with a held-out accuracy in that range. `downsampling` says how the maps are halved: "average" is
-    anti-aliased, "stride" leaves a grid of dots in maps of gradients.
+    anti-aliased, "stride" leaves a grid of dots in maps of gradients. `mirrored` also trains on mirror
+    images: not for what has another meaning there, such as digits.
     """
 
     seed: Annotated[int, Field(ge=0)] = 0
@@ -37,6 +38,7 @@ class TrainedParams(Params):
     learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.01
     target_accuracy: tuple[Share, Share] | None = None
     downsampling: Downsampling = "stride"
+    mirrored: bool = True
 
     @model_validator(mode="after")
     def _ordered(self) -> TrainedParams:
@@ -51,8 +53,9 @@ def training_key(component: Component, dataset: Component, content_digest: str, 
     """Names what training would give, without training: for finding a network that is already there."""
     params = read_params(component, TrainedParams, "predictor")
     settings = params.model_dump(mode="json")
-    if params.downsampling == "stride":
-        del settings["downsampling"]  # as keys were before there was a choice
+    for name in ("downsampling", "mirrored"):
+        if settings[name] == TrainedParams.model_fields[name].default:
+            del settings[name]  # as keys were before there was a choice
     return training_key_of(settings, dataset, content_digest, TRAINING_VERSION)
 
 
@@ -78,6 +81,7 @@ def open_trained_cnn(
             params.learning_rate,
             params.target_accuracy,
             params.downsampling,
+            params.mirrored,
         ),
         lambda done, total: progress("training the network", done, total),
     )

@@ -1,5 +1,5 @@
 import { pressKey, simulateTimeline, startTimeline } from "@jspsych/test-utils";
-import { example, find, instructed as trialOf, state, until } from "../../cast";
+import { example, find, instructed as trialOf, noDraft, state, until } from "../../cast";
 import { en } from "../../words/en";
 import { predict } from "../predict";
 import { instructed } from ".";
@@ -15,7 +15,7 @@ function shared(changes: Record<string, unknown> = {}) {
 }
 
 function described(changes: Record<string, unknown> = {}) {
-  return { ...shared(changes), ...instructed.parameters(trial, { study, examples }), type: instructed.plugin };
+  return { ...shared(changes), ...instructed.parameters(trial, { study, examples, draft: noDraft }), type: instructed.plugin };
 }
 
 /** The check as it came before it had a kind of its own: a test trial without a picture, but with a prompt. */
@@ -23,7 +23,7 @@ function asBefore(changes: Record<string, unknown> = {}) {
   const { prompt, choices } = trial.content;
   const content = { image: null, explanation: null, text: null, prompt, choices, reservoir: ["t0", "t1"] };
   const before = { ...trial, kind: "predict" as const, content };
-  return { ...shared(changes), ...predict.parameters(before, { study, examples }), type: predict.plugin };
+  return { ...shared(changes), ...predict.parameters(before, { study, examples, draft: noDraft }), type: predict.plugin };
 }
 
 beforeEach(() => document.body.replaceChildren());

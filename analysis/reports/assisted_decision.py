@@ -1,0 +1,448 @@
+"""The report of a study of advice: does the model's answer help people decide, and does its explanation?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from analysis.frames import Frames
+from analysis.reports import figures, quality
+from analysis.reports.assisted_scores import (
+    MEASURES,
+    SHARES,
+    AccuracyRow,
+    AdviceContrast,
+    RelianceRow,
+    Share,
+    accuracy_rows,
+    contrasts,
+    decision_rows,
+    reliance_rows,
+)
+from analysis.reports.base import Figure, Headline, Main, Section, StudyFacts, Table, seal_of
+from analysis.reports.flow import flow_headline, flow_section
+from analysis.reports.formats import (
+    NONE,
+    finding,
+    interval,
+    number,
+    p_sentence,
+    p_value,
+    percent,
+    stars,
+)
+from analysis.reports.report import Report
+from analysis.stats.clustered import Clustered
+from analysis.stats.pigeonhole import CrossedEstimate
+from experiments.paradigms.assisted_decision import BASELINE
+
+INTERVALS = (
+    "Intervals: 95 %, people and pictures both drawn at random (two-way clustered errors, Student's t); they "
+    "speak of people and pictures like these."
+)
+OF_PEOPLE = (
+    "Intervals: 95 %, whole people drawn at random (bootstrap-t on log odds); they speak of people who see "
+    "these pictures."
+)
+POST_TREATMENT = (
+    "From the second picture on, first decisions come after advice that was seen before. So the decisions "
+    "of which RAIR and RSR are shares are not chosen by chance, and may differ between conditions: compare "
+    "their numbers as well."
+)
+NOT_SHOWN = "advice not shown"
+FAMILIES = {"advice": "Against a second look without advice", "explanation": "Against unexplained advice"}
+
+
+def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Report:
+    """Flow, accuracy of first and second decisions against the advice and the better of both, planned
+    contrasts, reliance, following, switches without advice; sealed while the study collects."""
+    origin = frames.one_origin()
+    seal = seal_of(definition, origin)
+    flow = flow_section(frames.participants, definition, sealed=seal.sealed)
+    confirmed = frames.confirmed()
+    kept = confirmed.passed() if seal.sealed else frames.kept()
+    rows = decision_rows(kept)
+    look = figures.Look.of(definition, origin)
+    pooled = _pooled(rows)
+    if seal.sealed:
+        results = [_sealed(rows, definition, seal.sentence)]
+    else:
+        reliance = reliance_rows(rows, definition)
+        every = [c for measure in MEASURES for c in contrasts(rows, definition, measure)]
+        results = [
+            _conditions(accuracy_rows(rows, definition), definition, look),
+            _contrasts(every, definition),
+            _reliance(reliance),
+            _following(reliance),
+            _without_advice(reliance),
+            _sets(every, confirmed, definition),
+            *quality.questions(kept, definition),
+        ]
+    sections = (pooled, *results, *quality.open_sections(confirmed, definition), flow)
+    return Report(
+        definition,
+        origin,
+        seal,
+        flow,
+        sections,
+        made_at,
+        headline=(*flow_headline(flow, definition), _headline(pooled)),
+        main=_main(sections),
+        opening=_opening(pooled, look),
+    )
+
+
+def _pooled(rows: pd.DataFrame) -> Section:
+    """What may always be seen: all conditions together."""
+    content = {
+        "people": int(rows["participant"].nunique()),
+        "decisions": len(rows),
+        "final": float(rows["final"].mean()) if len(rows) else None,
+    }
+    return Section("pooled", "", content)
+
+
+def _headline(pooled: Section) -> Headline:
+    return Headline(percent(pooled.content["final"]), "of second decisions are right, all conditions", " %")
+
+
+def _opening(pooled: Section, look: figures.Look) -> str:
+    told = pooled.content
+    if told["final"] is None:
+        return ""
+    return f"{look.counted(told['people'])} kept; {percent(told['final'])} % of second decisions are right."
+
+
+def _main(sections: Sequence[Section]) -> tuple[Main, ...]:
+    tables = {table.key: table for section in sections for table in section.tables}
+    said = {section.key: section.paragraphs for section in sections}
+    return (
+        Main(tables["conditions"], said.get("conditions", ())),
+        Main(tables.get("gain_contrasts"), said.get("contrasts", ())),
+        Main(tables.get("reliance")),
+    )
+
+
+def _sealed(rows: pd.DataFrame, facts: StudyFacts, sentence: str) -> Section:
+    content: list[dict[str, Any]] = []
+    for c in facts.conditions:
+        people = int(rows.loc[rows["condition"] == c.name, "participant"].nunique())
+        content.append({"name": c.name, "label": c.label, "role": c.role, "wanted": c.wanted, "n": people})
+    lines = tuple((c["label"], str(c["n"]), str(c["wanted"])) for c in content)
+    table = Table("conditions", "Kept so far", ("Condition", "n", "Wanted"), lines)
+    return Section("conditions", "Results by condition", content, (sentence,), (table,))
+
+
+def _conditions(made: Sequence[AccuracyRow], facts: StudyFacts, look: figures.Look) -> Section:
+    lines = tuple(
+        (
+            row.condition.label,
+            str(row.people),
+            _percent(row.initial),
+            _percent(row.final),
+            _ends(row.final),
+            _points(row.gain),
+            _ends(row.gain),
+            _beside(row, "over_advice"),
+            _beside(row, "over_better"),
+        )
+        for row in made
+    )
+    columns = (
+        "Condition",
+        "n",
+        "First %",
+        "Second %",
+        "95 %",
+        "Gain",
+        "95 %",
+        "Less advice alone",
+        "Less the better of both",
+    )
+    advice = {row.advice for row in made if row.advice is not None}
+    note = (
+        "Share of decisions that name what the picture shows. Gain: second less first, percentage points. "
+        "Less advice alone, less the better of both: accuracy of second decisions less that of the advice "
+        f"({', '.join(percent(share) for share in sorted(advice)) or NONE} % by design), and less that or "
+        "people's own first decisions, whichever is higher, with intervals. "
+        f"{INTERVALS} {' '.join(facts.stimuli)}"
+    ).rstrip()
+    table = Table(
+        "conditions",
+        "Accuracy of first and second decisions",
+        columns,
+        lines,
+        note,
+        short=("Condition", "n", "First %", "Second %", "", "Gain", "95 %", "", ""),
+    )
+    drawn = [row for row in made if row.initial is not None]
+    figure = Figure(
+        "accuracy",
+        "First (open) and second decisions (filled) that are right, with 95 % intervals; the line is the "
+        "accuracy of the advice alone.",
+        "Two points with intervals for each condition, and a line.",
+        partial(accuracy_figure, drawn, look),
+    )
+    said = tuple(_team(row) for row in made if row.is_advised and row.over_better is not None)
+    content = [row.as_json() for row in made]
+    return Section("conditions", "Accuracy", content, said, (table,), (figure,) if drawn else ())
+
+
+def _team(row: AccuracyRow) -> str:
+    assert row.initial is not None and row.final is not None
+    told = (
+        f"{row.condition.label}: {percent(row.final.estimate)} % of second decisions are right, of first "
+        f"ones {percent(row.initial.estimate)} %, and of the advice {percent(row.advice)} %"
+    )
+    if row.is_above_both:
+        return f"{told}: people with advice are above both."
+    return f"{told}: that people with advice are above both was not shown."
+
+
+def _percent(told: Clustered | None) -> str:
+    return percent(told.estimate) if told else NONE
+
+
+def _points(told: Clustered | None) -> str:
+    return number(100 * told.estimate, 1) if told else NONE
+
+
+def _ends(told: Clustered | None) -> str:
+    return interval(told.interval if told else None, 1, 100)
+
+
+def _beside(row: AccuracyRow, name: str) -> str:
+    """Of people without advice nothing is held against it."""
+    told = getattr(row, name)
+    if told is None or not row.is_advised:
+        return NONE
+    return f"{number(100 * told.estimate, 1)} {interval(told.interval, 1, 100)}"
+
+
+def accuracy_figure(made: Sequence[AccuracyRow], look: figures.Look) -> Any:
+    """A line per condition from the first to the second decisions, each with its interval."""
+    import matplotlib
+    from matplotlib.figure import Figure as Canvas
+
+    with matplotlib.rc_context(figures.STYLE):
+        figure = Canvas(figsize=(7.2, 1.2 + 0.5 * len(made)), layout="constrained")
+        axes = figure.add_subplot()
+    for y, row in enumerate(reversed(made)):
+        colour = look.colours[row.condition.name]
+        for told, shift, fill in ((row.initial, 0.13, "white"), (row.final, -0.13, colour)):
+            assert told is not None
+            if ends := told.interval:
+                axes.plot(
+                    [100 * ends.low, 100 * ends.high], [y + shift] * 2, color=colour, linewidth=2.4, zorder=2
+                )
+            axes.plot(
+                100 * told.estimate,
+                y + shift,
+                "o",
+                markersize=7,
+                color=colour,
+                markerfacecolor=fill,
+                markeredgecolor=colour,
+                zorder=3,
+            )
+    for share in {row.advice for row in made if row.advice is not None}:
+        axes.axvline(100 * share, color=figures.INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+    axes.set_yticks(range(len(made)), [row.condition.label for row in reversed(made)])
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(-0.6, len(made) - 0.4)
+    axes.set_xlabel("Right decisions (%)")
+    figures.stamped(figure, look)
+    return figure
+
+
+def _contrasts(made: Sequence[AdviceContrast], facts: StudyFacts) -> Section:
+    tables = []
+    for measure, words in MEASURES.items():
+        part = [c for c in made if c.measure == measure]
+        if part:
+            tables.append(_contrast_table(f"{measure}_contrasts", f"Planned contrasts: {words}", part, facts))
+    problems = tuple(dict.fromkeys(f"{c.problem}." for c in made if c.problem))
+    said = tuple(_said(c, facts) for c in made if c.measure == "gain" and c.p_holm is not None)
+    content = [c.as_json() for c in made]
+    return Section("contrasts", "Planned contrasts", content, (*said, *problems), tuple(tables))
+
+
+def _contrast_table(key: str, title: str, made: Sequence[AdviceContrast], facts: StudyFacts) -> Table:
+    labels = {c.name: c.label for c in facts.conditions}
+    lines = tuple(
+        (
+            FAMILIES[c.family],
+            labels[c.first],
+            str(c.result.people) if c.result else "0",
+            str(c.result.items) if c.result else "0",
+            number(100 * c.result.estimate if c.result else None, 1),
+            interval(c.result.interval if c.result else None, 1, 100),
+            p_value(c.result.p if c.result else None),
+            p_value(c.p_holm) + stars(c.p_holm),
+        )
+        for c in made
+    )
+    note = (
+        f"Percentage points, on the pictures that both have, each counting alike. {INTERVALS} Holm: over the "
+        "contrasts of one heading."
+    )
+    columns = ("", "Condition", "People", "Pictures", "Difference", "95 %", "p", "p, Holm")
+    return Table(key, title, columns, lines, note, left=2)
+
+
+def _said(contrast: AdviceContrast, facts: StudyFacts) -> str:
+    labels = {c.name: c.label for c in facts.conditions}
+    assert contrast.result is not None and contrast.p_holm is not None
+    names = f"{labels[contrast.first]} and {labels[contrast.second]}"
+    points = f"{number(100 * contrast.result.estimate, 1)} points"
+    told = finding(contrast.p_holm, "the accuracy gain", names)
+    return f"{told[0].upper()}{told[1:]} ({points}, {p_sentence(contrast.p_holm)} by Holm)."
+
+
+def _share(told: Share) -> str:
+    return percent(told.told.share if told.told else None)
+
+
+def _of(told: Share) -> str:
+    return f"{told.told.yes} of {told.told.total}" if told.told else "0 of 0"
+
+
+def _interval(told: Share) -> str:
+    return interval(told.told.interval if told.told else None, 1, 100)
+
+
+def _label(row: RelianceRow) -> str:
+    return row.condition.label + ("" if row.condition.role != BASELINE else f" ({NOT_SHOWN})")
+
+
+def _undefined(made: Sequence[RelianceRow], names: Sequence[str]) -> tuple[str, ...]:
+    said = [(row.condition.label, ", ".join(row.undefined(names))) for row in made]
+    return tuple(
+        f"{label}: {what} not defined, as there is no decision that it would be a share of."
+        for label, what in said
+        if what
+    )
+
+
+def _reliance(made: Sequence[RelianceRow]) -> Section:
+    """Always with the numbers of decisions, and with what they cannot say."""
+    names = ("rair", "rsr")
+    lines = tuple(
+        (_label(row), *(cell for name in names for cell in _cells(row.shares[name]))) for row in made
+    )
+    columns = ("Condition", "RAIR %", "95 %", "Taken", "RSR %", "95 %", "Kept")
+    note = (
+        "RAIR, relative AI reliance: of first decisions that were wrong while the advice was right, those "
+        "changed to the advice. RSR, relative self-reliance: of first decisions that were right while the "
+        "advice was wrong, those kept. Both at 100 % is ideal. Pooled over decisions. Without advice they "
+        f"are what people change by themselves. {OF_PEOPLE}"
+    )
+    table = Table(
+        "reliance",
+        "Appropriateness of reliance, after Schemmer et al. 2023",
+        columns,
+        lines,
+        note,
+        short=("Condition", "RAIR %", "95 %", "Taken", "RSR %", "95 %", "Kept"),
+    )
+    content = [row.as_json() for row in made]
+    said = (POST_TREATMENT, *_undefined(made, names))
+    return Section("reliance", "Reliance on advice", content, said, (table,))
+
+
+def _cells(told: Share) -> tuple[str, str, str]:
+    return _share(told), _interval(told), _of(told)
+
+
+def _following(made: Sequence[RelianceRow]) -> Section:
+    advised = [row for row in made if row.condition.role != BASELINE]
+    names = ("over_reliance", "under_reliance", "to_right", "to_wrong")
+    lines = tuple(
+        (
+            row.condition.label,
+            *(f"{_share(row.shares[name])} ({_of(row.shares[name])})" for name in names),
+            _crossed(row.d_prime),
+            _crossed(row.criterion),
+        )
+        for row in advised
+    )
+    columns = (
+        "Condition",
+        "Followed wrong advice %",
+        "Did not follow right advice %",
+        "Switched to right advice %",
+        "Switched to wrong advice %",
+        "d'",
+        "Criterion",
+    )
+    note = (
+        "Followed wrong advice: over-reliance; did not follow right advice: under-reliance. Switched: of "
+        "first decisions that were not the advice. d' and criterion of following: the signal is that the "
+        "advice is right, the response that the second decision is the advice; d' 0: right advice is "
+        "followed no more than wrong advice; criterion below 0: more is followed than not. Log-linear "
+        "correction; intervals by people and pictures together (pigeonhole bootstrap-t)."
+    )
+    table = Table("following", "Over-reliance, under-reliance and discrimination", columns, lines, note)
+    intervals = Table(
+        "following_intervals",
+        "Their intervals",
+        ("Condition", *(f"{SHARES[name][0]}, 95 %" for name in names)),
+        tuple((row.condition.label, *(_interval(row.shares[name]) for name in names)) for row in advised),
+        OF_PEOPLE,
+    )
+    problems = tuple(f"{row.condition.label}: {row.problem}." for row in advised if row.problem)
+    said = (*_undefined(advised, names), *problems)
+    return Section("following", "Following advice", None, said, (table, intervals))
+
+
+def _crossed(told: CrossedEstimate | None) -> str:
+    return NONE if told is None else f"{number(told.estimate)} {interval(told.interval())}"
+
+
+def _without_advice(made: Sequence[RelianceRow]) -> Section:
+    """How often people change a decision by themselves."""
+    names = ("switched", "from_right", "from_wrong")
+    lines = tuple(
+        (SHARES[name][0], *_cells(row.shares[name]))
+        for row in made
+        if row.condition.role == BASELINE
+        for name in names
+    )
+    columns = ("Second look without advice", "%", "95 %", "Decisions")
+    table = Table("spontaneous", "Switches without advice", columns, lines, OF_PEOPLE)
+    said = ("What people change on a second look alone is no effect of advice: contrasts are against it.",)
+    return Section("spontaneous", "Spontaneous switching", None, said, (table,))
+
+
+def _sets(made: Sequence[AdviceContrast], frames: Frames, facts: StudyFacts) -> Section:
+    """The gain contrasts once more, with those left out by hand, and as assigned."""
+    sets = {
+        "Kept": [c for c in made if c.measure == "gain"],
+        "With those left out by hand": contrasts(decision_rows(frames.passed()), facts, "gain"),
+        "As assigned": contrasts(decision_rows(frames), facts, "gain"),
+    }
+    labels = {c.name: c.label for c in facts.conditions}
+    lines = tuple(
+        (
+            FAMILIES[c.family],
+            labels[c.first],
+            name,
+            str(c.result.people) if c.result else "0",
+            number(100 * c.result.estimate if c.result else None, 1),
+            interval(c.result.interval if c.result else None, 1, 100),
+            p_value(c.p_holm),
+        )
+        for place in range(len(sets["Kept"]))
+        for name, c in ((name, every[place]) for name, every in sets.items())
+    )
+    columns = ("", "Condition", "People are", "n", "Difference", "95 %", "p, Holm")
+    note = (
+        "Accuracy gain, percentage points. As assigned: everybody who got a place and decided about some "
+        "picture twice, without the rules that act after assignment."
+    )
+    content = {name: [c.as_json() for c in every] for name, every in sets.items()}
+    table = Table("sets", "The gain by who is counted", columns, lines, note, left=3)
+    return Section("sets", "Who is counted", content, (), (table,))

@@ -1,0 +1,1 @@
+"""How pictures look to people of reduced colour vision."""

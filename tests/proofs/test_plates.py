@@ -1,0 +1,67 @@
+"""The short form of the proof `plates`: fewer plates of one axis, drawn small."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stimuli.datasets.plates.colours import EYES, Pair
+from tests.proofs.plates import (
+    CUES,
+    LINES,
+    NETWORK_READS,
+    SEVERITIES,
+    Cue,
+    Read,
+    best_read,
+    contrasts,
+    faults_of,
+    is_as_it_should,
+    of_use,
+    plates,
+    reads,
+    taught,
+    through_eyes,
+)
+
+pytestmark = pytest.mark.pure
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_contrast_falls_with_severity_and_keeps_to_its_bounds(line: Any) -> None:
+    colours = plates(axis=line).colours
+    for axis in EYES[line]:
+        assert not faults_of(contrasts(colours, axis), line, 0.6)
+
+
+def test_it_notices_colours_that_such_eyes_tell_apart() -> None:
+    tritan = plates(axis="tritan").colours
+    vivid = Pair(np.array((0.6, 0.2, 0.3)), np.array((0.1, 0.36, 0.3)))
+    assert "is read by dichromats" in faults_of(contrasts(tritan, "protan"), "protan", 0.6)
+    assert "is out of bounds" in faults_of(contrasts(vivid, "deutan"), "deutan", 0.6)
+    assert "does not fall" in faults_of([float(step) for step in range(len(SEVERITIES))], "protan", 0.6)
+
+
+@pytest.mark.parametrize("cue", CUES, ids=[name for name, *_ in CUES])
+def test_only_colour_and_what_is_planted_tells_the_digit(cue: Cue) -> None:
+    name, feature, change, should_be_found = cue
+    read = best_read(plates(model_count=800, known=0), feature, change)
+    assert is_as_it_should(read, name, should_be_found), read
+
+
+def test_it_draws_the_line_at_the_limits_of_the_interval() -> None:
+    """Wilson's limits by hand: 130 of 1000 reaches to .152, 120 of 1000 to .142."""
+    assert is_as_it_should(Read(120, 1000), "lightness", False)
+    assert not is_as_it_should(Read(130, 1000), "lightness", False)
+    assert not is_as_it_should(Read(160, 1000), "lightness, planted", True)
+
+
+def test_a_network_learns_to_read_plates_and_not_through_other_eyes() -> None:
+    dataset = plates(size_px=128, count=120)
+    network = taught(dataset, 0)
+    low, high = NETWORK_READS
+    assert low <= reads(network, dataset, of_use(dataset, "task")).share <= high
+    for axis, (read,) in through_eyes(network, dataset, [1.0]).items():
+        assert (read.share > low) == (axis == "tritan")
