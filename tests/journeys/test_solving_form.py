@@ -58,7 +58,7 @@ PARTS = ".plate, .mark-tool, .choosing legend, .choice, .sending .button"
 CUT = """() => [
     ...document.querySelectorAll(".choice, .mark-tool, .sending .button, .said, .hint"),
 ].filter(
-    e => e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight)
+    e => e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight
 ).map(e => `cut: ${e.textContent}`)"""
 AT_THE_KEYBOARD = "at the keyboard"
 NAME = "document.activeElement.getAttribute('aria-label') ?? document.activeElement.value"
