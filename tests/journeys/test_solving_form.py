@@ -80,7 +80,8 @@ def opened(page: Page, of: Any = USUAL, size: Size = (1280, 800), **facts: Any) 
     tasks = [staged.solve(answers, GRID), staged.solve(answers, GRID)]
     stage = staged.Stage(page, staged.state(staged.facts(shown, legend=None, **facts), tasks))
     stage.open()
-    page.locator(".plate:not([aria-disabled])").wait_for()
+    # Attached, not visible: a picture whose time is short may be gone before it is looked for.
+    page.locator(".plate:not([aria-disabled])").wait_for(state="attached")
     return stage
 
 
