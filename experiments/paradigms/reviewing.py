@@ -81,7 +81,7 @@ class Cell:
 
 
 @dataclass(slots=True)
-class Judged:
+class Tally:
     """How often each thing was planned so far, by itself and in each place."""
 
     counts: Counter[tuple[Any, ...]] = field(default_factory=Counter)
@@ -141,7 +141,7 @@ class _Planner:
         self.of_source: defaultdict[tuple[str, str], list[Solved]] = defaultdict(list)
         for (use, _, source), solutions in self.by_use.items():
             self.of_source[use, source] += solutions
-        self.judged = Judged()
+        self.judged = Tally()
         self.texts = dict(pool.choices)
 
     def __iter__(self) -> Iterator[base.Plan]:
