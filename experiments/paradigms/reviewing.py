@@ -353,8 +353,8 @@ def _sources_of(pool: base.Pool) -> Sources:
     missing = [name for name in names if not any(s.source == name for s in pool.solutions)]
     if missing and pool.solutions:
         raise base.BadDesign(
-            f"there are no solutions of {', '.join(missing)}: freeze a stage that has this source, or remove "
-            "the condition"
+            f"there are no solutions of {', '.join(missing)}: freeze a stage that has this source, or "
+            "remove the condition"
         )
     return Sources(people[0], methods)
 

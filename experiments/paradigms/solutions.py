@@ -110,13 +110,13 @@ def freeze_given(
     made = [*solutions]
     for source in sorted({solution.source for solution in solutions}):
         marked = [s for s in solutions if s.source == source and s.region and by_key[s.item].use in REVIEWED]
-        given = defaultdict(set)
+        answers = defaultdict(set)
         for solution in solutions:
             if solution.source == source:
-                given[solution.item].add(solution.choice)
+                answers[solution.item].add(solution.choice)
         for item in items:
-            if item.use in REVIEWED and item.key in given:
-                made.extend(_lure(item, source, given[item.key], marked, by_key, name, streams))
+            if item.use in REVIEWED and item.key in answers:
+                made.extend(_lure(item, source, answers[item.key], marked, by_key, name, streams))
             elif item.use == "blank":
                 made.extend(_alone(item, source, marked, name, streams))
     return tuple(made)
