@@ -40,7 +40,7 @@ def study(transactional_db: None, store_folder: Path, tmp_path: Path) -> Study:
 
 
 class Decider(Visitor):
-    """Notes of every decision what was said, where it stood, and which pictures were there."""
+    """Notes of every decision what was said, its place, and which pictures were there."""
 
     def __init__(self, *given: object) -> None:
         super().__init__(*given)  # type: ignore[arg-type]
