@@ -438,7 +438,7 @@ def test_it_does_not_hold_the_clock_against_simulated_people_and_says_so() -> No
         {"ahead": 0, "flagged": 0, "uncompared": 4},
     ]
     said = "4 of 4 are not compared: simulated people answer at once"
-    assert said in page(simulated) and "not compared" not in page(of_people)
+    assert said in page(simulated) and "are not compared" not in page(of_people)
 
 
 def test_what_leads_suspected_is_listed_and_counted() -> None:
