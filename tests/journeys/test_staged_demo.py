@@ -1,5 +1,5 @@
-"""The demo of a study of two stages, as a person runs it: solved, closed, frozen and reviewed, with the colour
-check, on a few plates."""
+"""The demo of a study of two stages, as a person runs it: solved, closed, frozen and reviewed on few plates,
+with the colour check."""
 
 from __future__ import annotations
 
