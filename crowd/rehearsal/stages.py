@@ -4,7 +4,7 @@ begins."""
 from __future__ import annotations
 
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +22,8 @@ from experiments.terminal import Terminal
 
 ENDED_BY = "demo"
 WHY_ENDED = "all of its lists were filled by simulated people"
-PLATES_SAY = {
-    "ordinary": "ordinary",
-    "reduced": "reduced",
-    "unclear": "unclear",
-    "skipped": "left out, or not reached",
-}
-ROUTED = ("colour vision by the plates", "people", "went on", "left, paid")
+VISIONS = ("ordinary", "reduced", "unclear", "skipped")
+ROUTED = ("kind", "ordinary", "reduced", "unclear", "no answers", "went on", "left, paid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,19 +132,14 @@ def end_stage(study: Study, terminal: Terminal) -> None:
 
 
 def print_routing(study: Study, terminal: Terminal) -> None:
-    """Where the colour check led simulated people, who are never told; nothing for a study without one."""
-    counted: Counter[tuple[str, bool]] = Counter()
+    """What the colour check says of simulated people, who are never told, and how many of them it led on;
+    nothing for a study without one."""
+    counted: dict[str, Counter[str]] = defaultdict(Counter)
     for session in Session.objects.filter(study=study, origin="simulated").select_related("study"):
         vision = vision_of(study, tries_of(session))
-        counted[vision or "", session.slot_id is not None] += 1
-    rows = [
-        (
-            PLATES_SAY[name],
-            counted[name, True] + counted[name, False],
-            counted[name, True],
-            counted[name, False],
-        )
-        for name in PLATES_SAY
-    ]
-    if not counted["", True] + counted["", False]:
-        terminal.table("Where the colour check led simulated people", ROUTED, rows)
+        if vision is not None:
+            went = "left, paid" if session.slot_id is None else "went on"
+            counted[session.simulated_kind].update((vision, went))
+    rows = [(kind, *(counted[kind][name] for name in (*VISIONS, *ROUTED[-2:]))) for kind in sorted(counted)]
+    if rows:
+        terminal.table("Colour vision of simulated people by the plates, and where it led", ROUTED, rows)

@@ -63,6 +63,7 @@ name = "occlusion"
 role = "method"
 explainer = { name = "occlusion", patch_share = 0.5, stride_share = 0.25 }
 """
+KINDS = ("plate_reader", "weak_reader", "guesser", "careless")
 REVIEW = """
 [design]
 role = "review"
@@ -116,13 +117,14 @@ def test_it_runs_both_stages_in_one_command(project_env: dict[str, str], stages:
     # 4 leads, and 8 places for visitors.
     assert "dots-judged is open: 12 slots" in judged and ", of which 4 passed, " in judged
     assert "Done. 8 walk-in slots are free." in judged
-    for printed, went_on, left in ((solved, "ordinary", "reduced"), (judged, "reduced", "ordinary")):
-        told = printed.split("Where the colour check led simulated people")[1]
-        rows = {
-            row[0]: [int(cell) for cell in row[1:4]] for row in (*cells(told, went_on), *cells(told, left))
-        }
-        assert rows[went_on][1] > 0 and rows[left] == [rows[left][0], 0, rows[left][0]]
-        assert sum(rows[left]) > 0, "some left after the check"
+    for printed, place in ((solved, 0), (judged, 1)):
+        told = printed.split("Colour vision of simulated people by the plates")[1].split("Digits of dots")[0]
+        table = [[*map(int, row[1:])] for kind in KINDS for row in cells(told, kind)]
+        went_on, left = (sum(row[column] for row in table) for column in (-2, -1))
+        assert went_on >= 4 and left > 0, told
+        # In the first stage nobody goes on but who sees like most people, in the second nobody who does.
+        assert all(row[-2] <= row[place] and sum(row[:4]) == row[-2] + row[-1] for row in table), told
+        assert sum(row[1 - place] for row in table) > 0, "some are for the other stage"
         assert "Computational observers, not people." in printed
     with sqlite3.connect(stages[0].parent / "rows.sqlite3") as rows_kept:
         states = rows_kept.execute(
