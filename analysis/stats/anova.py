@@ -14,12 +14,14 @@ from scipy.stats import ncf
 from analysis.stats.results import (
     ROUNDING,
     Interval,
+    Row,
     StatsError,
     checked_array,
     checked_count,
     checked_groups,
     checked_level,
     checked_number,
+    ends_of,
     has_spread,
 )
 
@@ -53,6 +55,11 @@ class OneWayAnova:
     @property
     def ms_within(self) -> float:
         return self.ss_within / self.df_within
+
+    def table(self) -> list[Row]:
+        """One row; `low` and `high` are the ends of eta squared."""
+        names = ("f", "df_between", "df_within", "p", "omega_squared", "eta_squared")
+        return [{**{name: getattr(self, name) for name in names}, **ends_of(self.eta_squared_interval)}]
 
 
 @dataclass(frozen=True, slots=True)

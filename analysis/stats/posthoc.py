@@ -1,5 +1,5 @@
 """Many comparisons at once: all pairs after a one-way ANOVA by Tukey's honestly significant difference with
-Kramer's correction, and Holm's correction of any p.
+Kramer's correction, and the corrections of any p by Holm and by Benjamini and Hochberg.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ from scipy.stats import studentized_range
 
 from analysis.stats.results import (
     ROUNDING,
+    Floats,
     Interval,
+    Row,
     StatsError,
     checked_array,
     checked_count,
     checked_groups,
     checked_level,
     checked_number,
+    ends_of,
     finite,
 )
 
@@ -28,13 +31,28 @@ from analysis.stats.results import (
 def holm(p_values: ArrayLike) -> tuple[float, ...]:
     """p-values (n,) corrected over all of them, in their order (Holm 1979). Raises StatsError for values
     outside 0-1."""
-    p = checked_array(p_values, "The p-values")
-    if p.size and not (p.min() >= 0 and p.max() <= 1):
-        raise StatsError(f"The p-values go from {p.min():g} to {p.max():g}; give values from 0 to 1.")
+    p = _p_values(p_values)
     order = np.argsort(p, kind="stable")
     corrected = np.empty(p.size)
     corrected[order] = np.maximum.accumulate(np.minimum(1.0, p[order] * np.arange(p.size, 0, -1)))
     return tuple(map(float, corrected))
+
+
+def benjamini_hochberg(p_values: ArrayLike) -> tuple[float, ...]:
+    """p-values (n,) adjusted so that those below a limit hold at most that share of false discoveries, in
+    their order (Benjamini and Hochberg 1995). Raises StatsError for values outside 0-1."""
+    p = _p_values(p_values)
+    order = np.argsort(-p, kind="stable")
+    adjusted = np.empty(p.size)
+    adjusted[order] = np.minimum.accumulate(np.minimum(1.0, p[order] * p.size / np.arange(p.size, 0, -1)))
+    return tuple(map(float, adjusted))
+
+
+def _p_values(p_values: ArrayLike) -> Floats:
+    p = checked_array(p_values, "The p-values")
+    if p.size and not (p.min() >= 0 and p.max() <= 1):
+        raise StatsError(f"The p-values go from {p.min():g} to {p.max():g}; give values from 0 to 1.")
+    return p
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +86,21 @@ class TukeyKramer:
                 flipped = Interval(-pair.interval.high, -pair.interval.low, pair.interval.level)
                 return PairDifference(first, second, -pair.difference, pair.q, pair.p, flipped)
         raise KeyError((first, second))
+
+    def table(self) -> list[Row]:
+        """A row per pair."""
+        return [
+            {
+                "first": pair.first,
+                "second": pair.second,
+                "difference": pair.difference,
+                **ends_of(pair.interval),
+                "q": pair.q,
+                "df": self.df_within,
+                "p": pair.p,
+            }
+            for pair in self.pairs
+        ]
 
 
 def tukey_kramer(groups: Mapping[str, ArrayLike], *, level: float = 0.95) -> TukeyKramer:

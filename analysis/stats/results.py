@@ -161,6 +161,16 @@ def checked_groups(groups: Mapping[str, ArrayLike], *, least: int = 2) -> dict[s
     return arrays
 
 
+def checked_spreads(groups: Mapping[str, Floats]) -> None:
+    """Raises StatsError unless every group (n_i,) has a variance of its own, for tests that pool none."""
+    for name, values in groups.items():
+        if not (has_spread(values) and float(values.var()) > 0):
+            raise StatsError(
+                f"Group '{name}' has no variance, and separate variances need some in every group; look at "
+                "the raw responses, or assume equal variances."
+            )
+
+
 def mean_interval(values: ArrayLike, *, level: float = 0.95) -> Interval | None:
     """Student's t interval of the mean of values (n,), NaN left out. None if fewer than two values or no
     spread define none. Raises StatsError for anything but numbers.

@@ -40,6 +40,7 @@ from analysis.stats import (
     utility,
 )
 from analysis.stats.results import Interval, StatsError
+from tests.analysis.table_calls import TABLE_CALLS
 
 pytestmark = [pytest.mark.pure, pytest.mark.filterwarnings("error")]
 Call = Callable[..., object]
@@ -250,8 +251,8 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (utility, "utility_trapezoid"): (lists, lists),
     (utility, "utility_mean_of_ratios"): (lists, lists),
     (utility, "fieller"): (lists, lists, st.fixed_dictionaries({"level": levels})),
-}
-INTERNAL = {"has_spread", "finite", "codes_again", "ends_of"}
+} | TABLE_CALLS
+INTERNAL = {"has_spread", "finite", "codes_again", "ends_of", "checked_spreads"}
 """Of checked values, or of results."""
 
 

@@ -1,0 +1,132 @@
+"""Independent groups with variances of their own: Welch's analysis of variance, Games and Howell's pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import f as f_distribution
+from scipy.stats import studentized_range
+
+from analysis.stats.effect_size import HedgesG, hedges_g
+from analysis.stats.results import (
+    Interval,
+    Row,
+    checked_groups,
+    checked_level,
+    checked_spreads,
+    ends_of,
+    finite,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WelchAnova:
+    """`f` with `df_between` and the approximated `df_within`, which is no whole number; `n` people."""
+
+    f: float
+    df_between: int
+    df_within: float
+    p: float
+    groups: int
+    n: int
+
+    def table(self) -> list[Row]:
+        """One row, by the names of the fields."""
+        return [asdict(self)]
+
+
+def welch_anova(groups: Mapping[str, ArrayLike]) -> WelchAnova:
+    """Welch's F test that independent groups (n_i,) have one mean, whatever their variances (Welch 1951).
+
+    Raises StatsError for fewer than two groups or values, missing values, or a group without variance.
+    """
+    arrays = checked_groups(groups)
+    checked_spreads(arrays)
+    k = len(arrays)
+    sizes = np.array([x.size for x in arrays.values()], dtype=np.float64)
+    means = np.array([x.mean() for x in arrays.values()])
+    precision = sizes / np.array([x.var(ddof=1) for x in arrays.values()])
+    weights = precision / precision.max()
+    shares = weights / weights.sum()
+    centre = float((shares * means).sum())
+    between = float((precision * (means - centre) ** 2).sum()) / (k - 1)
+    lack = float(((1 - shares) ** 2 / (sizes - 1)).sum())
+    f = finite(between / (1 + 2 * (k - 2) / (k**2 - 1) * lack), "Welch's F")
+    df = (k**2 - 1) / (3 * lack)
+    return WelchAnova(f, k - 1, df, float(f_distribution.sf(f, k - 1, df)), k, int(sizes.sum()))
+
+
+@dataclass(frozen=True, slots=True)
+class GamesHowellPair:
+    """mean(first) - mean(second); `t` = difference / `se` with Welch's `df`, `p` and `interval` simultaneous
+    over all pairs. `size`: Hedges' g with its own interval, which is not simultaneous."""
+
+    first: str
+    second: str
+    difference: float
+    se: float
+    df: float
+    t: float
+    p: float
+    interval: Interval
+    size: HedgesG
+
+
+@dataclass(frozen=True, slots=True)
+class GamesHowell:
+    """All pairs, in the order of the groups."""
+
+    pairs: tuple[GamesHowellPair, ...]
+    level: float
+
+    def table(self) -> list[Row]:
+        """A row per pair; `g_low` and `g_high` are the ends of Hedges' g."""
+        return [
+            {
+                "first": pair.first,
+                "second": pair.second,
+                "difference": pair.difference,
+                **ends_of(pair.interval),
+                "se": pair.se,
+                "df": pair.df,
+                "t": pair.t,
+                "p": pair.p,
+                "g": pair.size.g,
+                "g_low": pair.size.interval.low,
+                "g_high": pair.size.interval.high,
+            }
+            for pair in self.pairs
+        ]
+
+
+def games_howell(groups: Mapping[str, ArrayLike], *, level: float = 0.95) -> GamesHowell:
+    """All pairs of independent groups (n_i,) with separate variances (Games and Howell 1976): Welch's t and
+    df, the studentised range over all groups. Raises StatsError as `welch_anova` and `hedges_g` do."""
+    checked_level(level)
+    arrays = checked_groups(groups)
+    checked_spreads(arrays)
+    k = len(arrays)
+    errors = {name: float(x.var(ddof=1)) / x.size for name, x in arrays.items()}
+    pairs = []
+    for first, second in combinations(arrays, 2):
+        x, y = arrays[first], arrays[second]
+        squared = errors[first] + errors[second]
+        shares = [errors[name] / squared for name in (first, second)]
+        df = 1 / (shares[0] ** 2 / (x.size - 1) + shares[1] ** 2 / (y.size - 1))
+        se = float(np.sqrt(squared))
+        difference = float(x.mean() - y.mean())
+        size = hedges_g(x, y, level=level)
+        t = difference / se
+        # The tail of scipy's double integral may be slightly outside 0-1.
+        p = float(np.clip(studentized_range.sf(abs(t) * np.sqrt(2), k, df), 0.0, 1.0))
+        width = finite(float(studentized_range.ppf(level, k, df)), "The studentised range")
+        half = width / np.sqrt(2) * se
+        interval = Interval(difference - half, difference + half, level)
+        pairs.append(
+            GamesHowellPair(first, second, difference, se, df, t, finite(p, "The p"), interval, size)
+        )
+    return GamesHowell(tuple(pairs), level)
