@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from analysis.stats import effect_size, posthoc, welch
+from analysis.stats import dunnett, effect_size, posthoc, welch
 
 near = st.sampled_from([0.3, 0.1 + 0.2, 0.1 * 3, np.nextafter(0.3, 1), 1e-5, 0.0])
 anything = st.one_of(st.floats(), st.integers(-3, 40), st.none(), st.text(max_size=3), st.just(1j))
@@ -19,6 +19,11 @@ groups = st.dictionaries(st.sampled_from("abc"), lists, max_size=3)
 LEVEL = st.fixed_dictionaries({"level": levels})
 # By module and name: the arguments in order; a mapping as the last one holds those given by keyword.
 TABLE_CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
+    (dunnett, "dunnett"): (
+        groups,
+        st.sampled_from("abc"),
+        st.fixed_dictionaries({"variances": st.sampled_from(["equal", "separate", "none"]), "level": levels}),
+    ),
     (effect_size, "hedges_g"): (lists, lists, LEVEL),
     (posthoc, "benjamini_hochberg"): (st.one_of(st.lists(st.floats(0, 1), max_size=5), lists),),
     (welch, "welch_anova"): (groups,),
