@@ -12,6 +12,7 @@ import pandas as pd
 from analysis.frames import Frames, by_hand
 from analysis.reports.base import StudyFacts
 from analysis.stats.anova import OneWayAnova, eta_squared_condition_by_session, one_way
+from analysis.stats.dunnett import ControlComparison, Dunnett, dunnett
 from analysis.stats.posthoc import TukeyKramer, tukey_kramer
 from analysis.stats.results import Floats, Interval, StatsError, mean_interval
 from analysis.stats.utility import Utility, utilities
@@ -19,9 +20,11 @@ from analysis.stats.utility import Utility, utilities
 DRAWS = 10_000
 LEVEL = 0.95
 PEOPLE_MIN = 5
-"""With fewer people in a condition or in the baseline, Utility gets no interval: a 95 % percentile bootstrap
-over 2, 3 and 5 people contained the true value in 66, 80 and 88 % of 500 simulated studies.
+"""With fewer people in a condition or in the baseline, Utility gets no interval and the contrast no p: beside
+20 people in the baseline, 95 % intervals of 3 hold in 91 %, and in 88 % in the worst case, those of 5 in 94
+and 91 % (tests/analysis/test_utility_grid.py).
 """
+UNEVEN = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +39,18 @@ class Analysis:
     blocks: tuple[int, ...]
     scores: dict[str, Floats]
     utilities: dict[str, Utility]
+    dunnett: Dunnett | None
     anova: OneWayAnova | None
     tukey: TukeyKramer | None
     eta_squared_mixed: float | None
     problems: tuple[str, ...]
+
+    def planned(self, condition: str) -> ControlComparison | None:
+        """The planned contrast of a condition with the baseline; None below PEOPLE_MIN people."""
+        compared = self.dunnett.comparisons if self.dunnett else ()
+        found = {comparison.name: comparison for comparison in compared}
+        has_people = self.dunnett and self.has_enough(condition, self.dunnett.control)
+        return found.get(condition) if has_people else None
 
     def tukey_p(self, condition: str, baseline: str) -> float | None:
         names = (
@@ -51,8 +62,8 @@ class Analysis:
             return None
         return self.tukey.between(condition, baseline).p
 
-    def has_utility_interval(self, condition: str, baseline: str) -> bool:
-        """Whether condition and baseline have enough people for an interval of the condition's Utility."""
+    def has_enough(self, condition: str, baseline: str) -> bool:
+        """Whether condition and baseline have enough people for the condition's intervals and p."""
         sizes = [len(self.scores.get(name, ())) for name in (condition, baseline)]
         return min(sizes) >= PEOPLE_MIN
 
@@ -89,9 +100,11 @@ def analyse(people: pd.DataFrame, blocks: tuple[int, ...], facts: StudyFacts) ->
     empty = {name: _empty_blocks(x, blocks) for name, x in scores.items()}
     complete = {name: x for name, x in scores.items() if not empty[name]}
     problems += _empty_sentences(empty, facts)
-    results: dict[str, Any] = {"utilities": (), "anova": None, "tukey": None, "eta_squared_mixed": None}
+    results: dict[str, Any] = {"utilities": ()}
+    results |= dict.fromkeys(("dunnett", "anova", "tukey", "eta_squared_mixed"))
     for key, compute in (
-        ("utilities", lambda: _utilities(complete, bool(empty.get(facts.baseline)), facts)),
+        ("utilities", lambda: _utilities(complete, groups, bool(empty.get(facts.baseline)), facts)),
+        ("dunnett", lambda: _dunnett(groups, facts)),
         ("anova", lambda: one_way(groups, level=LEVEL)),
         ("tukey", lambda: tukey_kramer(groups, level=LEVEL)),
         ("eta_squared_mixed", lambda: _mixed(scores)),
@@ -105,11 +118,21 @@ def analyse(people: pd.DataFrame, blocks: tuple[int, ...], facts: StudyFacts) ->
 
 
 def _utilities(
-    scores: Mapping[str, Floats], is_baseline_empty: bool, facts: StudyFacts
+    scores: Mapping[str, Floats], people: Mapping[str, Floats], is_baseline_empty: bool, facts: StudyFacts
 ) -> tuple[Utility, ...]:
     if is_baseline_empty:
         return ()
-    return utilities(scores, facts.baseline, seed=facts.seed, draws=DRAWS, level=LEVEL)
+    return utilities(scores, facts.baseline, people=people, seed=facts.seed, draws=DRAWS, level=LEVEL)
+
+
+def _dunnett(groups: Mapping[str, Floats], facts: StudyFacts) -> Dunnett | None:
+    """The planned contrasts. Variances are pooled unless the plan's sizes differ by more than a half; what
+    variances turn out to be decides nothing."""
+    if facts.baseline not in groups or len(groups) < 2:
+        return None
+    planned = [condition.wanted for condition in facts.conditions if condition.name in groups]
+    is_even = max(planned) <= UNEVEN * min(planned)
+    return dunnett(groups, facts.baseline, variances="equal" if is_even else "separate", level=LEVEL)
 
 
 def _empty_blocks(scores: Floats, blocks: tuple[int, ...]) -> list[int]:
@@ -134,13 +157,13 @@ def utility_note(result: Analysis, facts: StudyFacts) -> str:
         for c in facts.conditions
         if c.name in result.utilities
         and c.name != facts.baseline
-        and not result.has_utility_interval(c.name, facts.baseline)
+        and not result.has_enough(c.name, facts.baseline)
     ]
     if not few:
         return ""
     return (
-        f"No interval of Utility for {', '.join(few)}: with fewer than {PEOPLE_MIN} people in the condition "
-        "or in the baseline it would not hold its 95 %."
+        f"No interval of Utility and no p for {', '.join(few)}: with fewer than {PEOPLE_MIN} people in the "
+        "condition or in the baseline they would not hold their level."
     )
 
 
@@ -174,6 +197,7 @@ def condition_rows(result: Analysis, facts: StudyFacts) -> list[dict[str, Any]]:
             "utility_trapezoid": utility.utility_trapezoid if utility else None,
             "utility_mean_of_ratios": utility.utility_mean_of_ratios if utility else None,
             "intervals": _intervals(result, members, c.name, facts.baseline),
+            "dunnett": contrast_content(result.planned(c.name)),
             "tukey_p": result.tukey_p(c.name, facts.baseline),
         }
         rows.append(row)
@@ -182,19 +206,40 @@ def condition_rows(result: Analysis, facts: StudyFacts) -> list[dict[str, Any]]:
 
 def _intervals(result: Analysis, members: pd.DataFrame, condition: str, baseline: str) -> dict[str, Any]:
     utility = result.utilities.get(condition)
-    if not result.has_utility_interval(condition, baseline):
+    if not result.has_enough(condition, baseline):
         utility = None
     by_block = [mean_interval(members[block], level=LEVEL) for block in result.blocks]
     return {
         "level": LEVEL,
         "accuracy": [_ends(ci) for ci in by_block],
         "accuracy_mean": _ends(mean_interval(members["accuracy"], level=LEVEL)),
-        "utility_k": [ci.as_json() for ci in utility.utility_k_intervals]
+        "utility_k": [_ends(ci) for ci in utility.utility_k_intervals]
         if utility and utility.utility_k_intervals
         else None,
         "utility": _ends(utility.interval if utility else None),
         "utility_simultaneous": _ends(utility.simultaneous if utility else None),
-        "utility_fieller": _ends(utility.fieller if utility else None),
+        "utility_fieller": _ends(utility.interval if utility else None),
+        "utility_bootstrap": _ends(utility.bootstrap if utility else None),
+    }
+
+
+def planned_p(row: Mapping[str, Any]) -> float | None:
+    """p of the planned contrast in a row of `condition_rows`."""
+    return row["dunnett"]["p"] if row.get("dunnett") else None
+
+
+def contrast_content(comparison: ControlComparison | None) -> dict[str, Any] | None:
+    """The condition less the baseline, in shares of accuracy, as JSON."""
+    if comparison is None:
+        return None
+    return {
+        "difference": comparison.difference,
+        "ci": comparison.interval.as_json(),
+        "t": comparison.t,
+        "df": comparison.df,
+        "p": comparison.p,
+        "hedges_g": comparison.size.g,
+        "hedges_g_ci": comparison.size.interval.as_json(),
     }
 
 

@@ -67,15 +67,16 @@ class Look:
 
 
 def forest(rows: Rows, look: Look) -> Any:
-    """Utility per condition: point, its interval (thick), simultaneous interval (thin), line at 1."""
+    """Utility per condition: point, simultaneous interval (thick) over its own (light), line at 1."""
     shown = [r for r in rows if r["role"] != "baseline" and r["utility"] is not None]
     figure, axes = canvas(7.2, 1.1 + 0.36 * len(shown), look)
     for y, row in enumerate(reversed(shown)):
         colour = look.colours[row["name"]]
-        for key, width in (("utility_simultaneous", 1.2), ("utility", 3.6)):
+        for key, width, alpha in (("utility_simultaneous", 3.6, 1.0), ("utility", 8.0, 0.3)):
             ends = row["intervals"][key]
             if ends and None not in ends:
-                axes.plot(ends, [y, y], color=colour, linewidth=width, solid_capstyle="butt", zorder=2)
+                strength = {"color": colour, "linewidth": width, "alpha": alpha}
+                axes.plot(ends, [y, y], solid_capstyle="butt", zorder=2, **strength)
         axes.plot(row["utility"], y, "o", color=colour, markersize=7, markeredgecolor="white", zorder=3)
     axes.axvline(1, color=BASELINE, linewidth=1, zorder=1)
     axes.set_yticks(range(len(shown)), [r["label"] for r in reversed(shown)])

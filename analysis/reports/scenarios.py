@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from analysis.reports.accuracy import planned_p
 from analysis.reports.base import Table
 from analysis.reports.faithfulness import across
 from analysis.reports.formats import NONE, interval, number, p_value, percent, stars
@@ -148,7 +149,7 @@ def _layout(scenarios: Sequence[Scenario]) -> Table:
         "Accuracy (%) per block, and Utility, by scenario",
         tuple(heads),
         tuple(rows),
-        f"{SIMULATED_HEADING} * Tukey-Kramer against the baseline on accuracy per person, p < .05, as in "
+        f"{SIMULATED_HEADING} * Dunnett against the baseline on accuracy per person, p < .05, as in "
         "each study's own report; no threshold removes a null.",
         short=tuple(short),
     )
@@ -157,7 +158,7 @@ def _layout(scenarios: Sequence[Scenario]) -> Table:
 def _utility(row: Mapping[str, Any] | None) -> str:
     if row is None or row["role"] == "baseline":
         return NONE
-    return number(row["utility"]) + stars(row["tukey_p"])
+    return number(row["utility"]) + stars(planned_p(row))
 
 
 def _utilities(scenarios: Sequence[Scenario]) -> Table:
@@ -167,7 +168,11 @@ def _utilities(scenarios: Sequence[Scenario]) -> Table:
             if row["role"] == "baseline":
                 continue
             by_block = " ".join(number(value) for value in row["utility_k"] or ())
-            utility = (by_block or NONE, interval(row["intervals"]["utility"]), p_value(row["tukey_p"]))
+            utility = (
+                by_block or NONE,
+                interval(row["intervals"]["utility_simultaneous"]),
+                p_value(planned_p(row)),
+            )
             rows.append((scenario.slug, str(row["label"]), *utility))
     return Table(
         "scenario_utilities",

@@ -6,16 +6,17 @@ from functools import partial
 from typing import Any
 
 from analysis.reports import figures
-from analysis.reports.accuracy import DRAWS, Analysis, condition_rows, utility_note
+from analysis.reports.accuracy import DRAWS, Analysis, condition_rows, planned_p, utility_note
 from analysis.reports.base import Figure, Section, StudyFacts, Table
 from analysis.reports.formats import NONE, interval, number, p_value, percent, stars
 
 STAR_NOTE = (
-    "* Tukey-Kramer against the baseline on accuracy per person, p < .05; the star belongs to accuracy."
+    "* The planned contrast of accuracy per person with the baseline (two-sided Dunnett), p < .05; the star "
+    "belongs to accuracy."
 )
 INTERVAL_NOTE = (
-    "95 % intervals. Accuracy: Student's t over people. Utility: percentile bootstrap over people, "
-    f"{DRAWS:,} draws."
+    "95 % intervals. Accuracy: Student's t over people. Utility: Fieller's, variances of each condition by "
+    "itself, simultaneous: those of all conditions hold together."
 )
 
 
@@ -43,9 +44,9 @@ def _drawn(rows: list[dict[str, Any]], result: Analysis, look: figures.Look, few
     )
     utility = Figure(
         "utility",
-        "Utility: mean accuracy over blocks divided by the baseline's. Thick: 95 % interval of one condition "
-        f"(percentile bootstrap over {look.many}). Thin: simultaneous 95 % intervals, which hold "
-        f"together. {n}. {few}".rstrip(),
+        "Utility: mean accuracy over blocks divided by the baseline's. Thick: simultaneous 95 % intervals, "
+        "which hold together. Light: the interval of one condition alone, Fieller's over "
+        f"{look.many}. {n}. {few}".rstrip(),
         "Forest plot of Utility with intervals; the numbers stand in the table above.",
         partial(figures.forest, rows, look),
     )
@@ -77,16 +78,16 @@ def _utility_table(rows: list[dict[str, Any]], result: Analysis, last: str) -> T
                 *(percent(a) for a in r["accuracy"] or [None] * len(result.blocks)),
                 percent(r["accuracy_mean"]),
                 interval(intervals["accuracy_mean"], 1, 100),
-                NONE if base else number(r["utility"]) + stars(r["tukey_p"]),
-                interval(intervals["utility"]),
-                p_value(r["tukey_p"]),
+                NONE if base else number(r["utility"]) + stars(planned_p(r)),
+                interval(intervals["utility_simultaneous"]),
+                p_value(planned_p(r)),
             )
         )
     blocks = tuple(f"Block {block + 1}" for block in result.blocks)
     return Table(
         "conditions",
         "Accuracy (%) and Utility",
-        ("Condition", "n", *blocks, "Mean", "95 % interval", "Utility", "95 % interval", "p (Tukey)"),
+        ("Condition", "n", *blocks, "Mean", "95 % interval", "Utility", "95 %, together", "p (Dunnett)"),
         tuple(cells),
         f"{STAR_NOTE} {INTERVAL_NOTE} {last}".rstrip(),
         short=(
@@ -113,7 +114,8 @@ def _block_table(rows: list[dict[str, Any]], result: Analysis, few: str) -> Tabl
         "Utility-K",
         ("Condition", *(f"Block {block + 1}" for block in result.blocks)),
         tuple((r["label"], *(cell(r, i) for i in range(len(result.blocks)))) for r in usable),
-        "Accuracy in the block divided by the baseline's in the same block; 95 % bootstrap intervals. "
+        "Accuracy in the block divided by the baseline's in the same block; Fieller's 95 % intervals, of one "
+        "block alone. "
         f"{few}".rstrip(),
     )
 
@@ -123,18 +125,20 @@ def _forms_table(rows: list[dict[str, Any]], few: str) -> Table:
     return Table(
         "utility_forms",
         "Other forms and intervals of Utility",
-        ("Condition", "Utility", "Mean of ratios", "Trapezoid", "Fieller 95 %", "Simultaneous 95 %"),
+        ("Condition", "Utility", "Mean of ratios", "Trapezoid", "95 % alone", "95 % bootstrap"),
         tuple(
             (
                 r["label"],
                 number(r["utility"], 3),
                 number(r["utility_mean_of_ratios"], 3),
                 number(r["utility_trapezoid"], 3),
-                interval(r["intervals"]["utility_fieller"]),
-                interval(r["intervals"]["utility_simultaneous"]),
+                interval(r["intervals"]["utility"], 3),
+                interval(r["intervals"]["utility_bootstrap"], 3),
             )
             for r in usable
         ),
-        "Utility is the ratio of mean accuracies; the other two forms stand here under their own names. "
+        "Utility is the ratio of mean accuracies; the other two forms stand here under their own names. 95 % "
+        f"alone: Fieller's interval of one condition; its witness is a bootstrap of whole people, {DRAWS:,} "
+        "draws. "
         f"{few}".rstrip(),
     )

@@ -116,7 +116,7 @@ def dunnett(
         t = difference / se
         p = finite(_tail(abs(t), loadings, df), "Dunnett's p")
         if df not in widths:
-            widths[df] = _width(loadings, df, level)
+            widths[df] = critical_value(loadings, df, level)
         half = widths[df] * se
         interval = Interval(difference - half, difference + half, level)
         made.append(ControlComparison(name, difference, se, df, t, p, interval, size))
@@ -162,8 +162,9 @@ def _tail(t: float, loadings: Floats, df: float) -> float:
     return float(np.clip((per_scale * density).sum() * step, 0.0, 1.0))
 
 
-def _width(loadings: Floats, df: float, level: float) -> float:
-    """The two-sided critical value."""
+def critical_value(loadings: Floats, df: float, level: float) -> float:
+    """The two-sided critical value of the largest of m multivariate t with `df` and correlations
+    loading_i loading_j; `loadings` (m,) lie in 0 to LOADING_MAX. Raises StatsError for few df."""
     high = 2.0
     while _tail(high, loadings, df) > 1 - level:
         high *= 2

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t as t_distribution
 
+from analysis.stats.dunnett import LOADING_MAX, critical_value
 from analysis.stats.results import (
     Floats,
     Interval,
@@ -37,9 +38,10 @@ class Utility:
     """One condition against the baseline. The baseline itself has utility 1 and no intervals.
 
     `utility_k` (blocks,): accuracy per block over the baseline's. `utility`: mean accuracy over blocks over
-    the baseline's. `interval`, `utility_k_intervals`: percentile bootstrap over people. `simultaneous`: all
-    conditions of the table hold together at the level (bootstrap of the largest studentised deviation).
-    `fieller`: the analytic cross-check, None if the baseline is too close to 0 for a bounded interval.
+    the baseline's. `interval`, `utility_k_intervals`: Fieller's, of one condition or block alone.
+    `simultaneous`: Fieller's, so wide that those of all conditions hold together. `bootstrap`: the witness of
+    `interval`, percentiles over people. None: the set of ratios has no two ends, as the baseline may be 0, or
+    neither group varies.
     """
 
     condition: str
@@ -50,42 +52,43 @@ class Utility:
     utility: float
     utility_trapezoid: float
     utility_mean_of_ratios: float
-    utility_k_intervals: tuple[Interval, ...] | None
+    utility_k_intervals: tuple[Interval | None, ...] | None
     interval: Interval | None
     simultaneous: Interval | None
-    fieller: Interval | None
-
-
-@dataclass(frozen=True, slots=True)
-class Draws:
-    """Bootstrap draws of one condition: block means (draws, blocks), overall mean (draws,), its variance
-    (draws,).
-    """
-
-    blocks: Floats
-    mean: Floats
-    mean_variance: Floats
+    bootstrap: Interval | None
 
 
 def utilities(
-    scores: Mapping[str, ArrayLike], baseline: str, *, seed: int, draws: int = 10_000, level: float = 0.95
+    scores: Mapping[str, ArrayLike],
+    baseline: str,
+    *,
+    people: Mapping[str, ArrayLike] | None = None,
+    seed: int,
+    draws: int = 10_000,
+    level: float = 0.95,
 ) -> tuple[Utility, ...]:
     """One `Utility` per condition, in the order of `scores`.
 
     `scores` maps each condition to accuracies float (people, blocks) in 0-1; NaN marks a block that a person
-    did not do; people without any block are left out. People are resampled whole within their condition; one
-    draw of the baseline divides all methods, so their intervals share its error. The upper
-    end of a percentile interval is infinite if the baseline is 0 in that many draws. Raises StatsError for an
-    unknown baseline, a baseline at 0, a condition with fewer than two people, or other blocks than the others
-    have.
+    did not do; people without any block are left out. `people`: each person's accuracy over all trials,
+    float (people,) per condition in the same order, if blocks have unequal numbers of trials; else it is the
+    mean over the person's blocks. The mean of a condition is the mean of its people, here as in every other
+    test. Variances are those of each condition by itself.
+    Simultaneous intervals are those of Dilba, Bretz and Guiard (2006) with variances of their own as in
+    Hasler and Hothorn (2008): correlations at the estimated ratios. For the bootstrap people are resampled
+    whole within their condition, and one draw of the baseline divides all methods; its upper end is infinite
+    if the baseline is 0 in that many draws. Raises StatsError for an unknown baseline, a baseline at 0, a
+    condition with fewer than two people, or other blocks than the others have.
     """
     checked_count(draws, "The number of draws", least=1)
-    arrays = _checked(scores, baseline)
+    groups = _checked(scores, people, baseline)
     streams = Streams(seed)
     tail = (1 - checked_level(level)) / 2
-    drawn = {name: _draw(x, streams("utility", name), draws) for name, x in arrays.items()}
-    limit = _simultaneous_limit(arrays, drawn, baseline, level)
-    return tuple(_utility(name, arrays, drawn, baseline, limit=limit, tail=tail) for name in arrays)
+    drawn = {name: _draw(group.means, streams("utility", name), draws) for name, group in groups.items()}
+    together = _simultaneous(groups, baseline, level)
+    return tuple(
+        _utility(name, groups, drawn, baseline, simultaneous=together.get(name), tail=tail) for name in groups
+    )
 
 
 def utility_trapezoid(accuracy: ArrayLike, baseline: ArrayLike) -> float:
@@ -117,6 +120,37 @@ def _curves(accuracy: ArrayLike, baseline: ArrayLike) -> tuple[Floats, Floats]:
     return a, b
 
 
+@dataclass(frozen=True, slots=True)
+class _Ratio:
+    """Two independent means in units of their largest values, so that no square leaves the range of numbers:
+    `a` of the numerator and `b` of the denominator, variances of these means, degrees of freedom at the
+    estimated ratio (Satterthwaite), and the unit of the ratio."""
+
+    a: float
+    b: float
+    va: float
+    vb: float
+    df: float
+    unit: float
+
+    @property
+    def loading(self) -> float:
+        """The square root of the denominator's share in the variance of a - (a / b) b: what comparisons with
+        one baseline have in common."""
+        shared = (self.a / self.b) ** 2 * self.vb
+        return float(np.sqrt(shared / (self.va + shared)))
+
+    def within(self, times: float, level: float) -> Interval | None:
+        """The ratios R with |a - R b| <= `times` its standard error; None if they have no two ends."""
+        square = times**2
+        scale = self.b**2 - square * self.vb
+        if scale <= 0:
+            return None
+        half = float(np.sqrt(max(0.0, (self.a * self.b) ** 2 - scale * (self.a**2 - square * self.va))))
+        low, high = ((self.a * self.b + side) / scale * self.unit for side in (-half, half))
+        return Interval(finite(low, "Fieller's interval"), finite(high, "Fieller's interval"), level)
+
+
 def fieller(numerator: ArrayLike, denominator: ArrayLike, *, level: float = 0.95) -> Interval | None:
     """Fieller's interval of the ratio of two independent means, each float (n,); Welch-Satterthwaite degrees
     of freedom.
@@ -126,10 +160,17 @@ def fieller(numerator: ArrayLike, denominator: ArrayLike, *, level: float = 0.95
     values of either.
     """
     checked_level(level)
+    ratio = _ratio(numerator, denominator)
+    return (
+        None if ratio is None else ratio.within(float(t_distribution.ppf((1 + level) / 2, ratio.df)), level)
+    )
+
+
+def _ratio(numerator: ArrayLike, denominator: ArrayLike) -> _Ratio | None:
+    """None if the denominator is 0 or neither varies."""
     x, y = (checked_array(values, "A sample of Fieller's interval") for values in (numerator, denominator))
     if min(x.size, y.size) < 2:
         raise StatsError(f"Fieller's interval needs at least 2 values of each, got {x.size} and {y.size}.")
-    # Each in units of its largest value, so that no square leaves the range of numbers.
     unit_x, unit_y = (float(np.abs(z).max()) or 1.0 for z in (x, y))
     a, b = float((x / unit_x).mean()), float((y / unit_y).mean())
     va, vb = (
@@ -142,139 +183,138 @@ def fieller(numerator: ArrayLike, denominator: ArrayLike, *, level: float = 0.95
         df = float(y.size - 1)
     else:
         df = (va + from_b) ** 2 / (va**2 / (x.size - 1) + from_b**2 / (y.size - 1))
-    square = float(t_distribution.ppf((1 + level) / 2, df)) ** 2
-    scale = b**2 - square * vb
-    if scale <= 0:
-        return None
-    half = float(np.sqrt(max(0.0, (a * b) ** 2 - scale * (a**2 - square * va))))
-    low, high = ((a * b + side) / scale * (unit_x / unit_y) for side in (-half, half))
-    return Interval(finite(low, "Fieller's interval"), finite(high, "Fieller's interval"), level)
+    return _Ratio(a, b, va, vb, df, unit_x / unit_y)
 
 
-def _checked(scores: Mapping[str, ArrayLike], baseline: str) -> dict[str, Floats]:
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Accuracies of the people of one condition: `blocks` (people, blocks), NaN for a block that a person did
+    not do, and `means` (people,)."""
+
+    blocks: Floats
+    means: Floats
+
+
+def _checked(
+    scores: Mapping[str, ArrayLike], people: Mapping[str, ArrayLike] | None, baseline: str
+) -> dict[str, _Group]:
     if baseline not in scores:
         raise StatsError(
             f"Utility divides by the baseline, and '{baseline}' is not among {', '.join(scores)}."
         )
-    arrays = {}
-    for name, values in scores.items():
-        table = checked_array(values, f"Condition '{name}'", dimensions=2, missing=True)
-        arrays[name] = table[~np.isnan(table).all(axis=1)]
-    if len({x.shape[1] for x in arrays.values()}) > 1 or arrays[baseline].shape[1] == 0:
-        raise StatsError(
-            f"Conditions have {[x.shape[1] for x in arrays.values()]} blocks; all need the same ones."
-        )
-    for name, x in arrays.items():
-        if x.shape[0] < 2:
-            raise StatsError(
-                f"Condition '{name}' has {x.shape[0]} people, Utility needs at least 2; wait for more."
-            )
-        if np.nanmin(x) < 0 or np.nanmax(x) > 1:
-            raise StatsError(f"Condition '{name}' has accuracies outside 0-1; give shares, not percent.")
-        if np.isnan(x).all(axis=0).any():
-            raise StatsError(
-                f"Nobody in condition '{name}' answered one of the blocks; wait for more participants."
-            )
-    if np.nanmean(arrays[baseline], axis=0).min() < LEAST_ACCURACY:
+    groups = {name: _group(name, values, people) for name, values in scores.items()}
+    sizes = [group.blocks.shape[1] for group in groups.values()]
+    if len(set(sizes)) > 1 or sizes[0] == 0:
+        raise StatsError(f"Conditions have {sizes} blocks; all need the same ones.")
+    for name, group in groups.items():
+        _check_group(name, group)
+    base = groups[baseline]
+    if min(np.nanmean(base.blocks, axis=0).min(), base.means.mean()) < LEAST_ACCURACY:
         raise StatsError(
             "The baseline's accuracy is 0 in a block, so Utility-K is not defined; look at the baseline."
         )
-    return arrays
+    return groups
 
 
-def _draw(x: Floats, rng: np.random.Generator, draws: int) -> Draws:
-    """Resamples people, counted by their row of scores: equal rows are drawn as one with their share.
+def _group(name: str, values: ArrayLike, people: Mapping[str, ArrayLike] | None) -> _Group:
+    table = checked_array(values, f"Condition '{name}'", dimensions=2, missing=True)
+    came = ~np.isnan(table).all(axis=1)
+    if people is None:
+        return _Group(table[came], np.nanmean(table[came], axis=1))
+    means = checked_array(people.get(name, ()), f"The people of '{name}'", missing=True)
+    if means.size != table.shape[0] or np.isnan(means[came]).any():
+        raise StatsError(
+            f"Condition '{name}' has {table.shape[0]} people with blocks and {means.size} accuracies; give "
+            "one for each person, in the same order."
+        )
+    return _Group(table[came], means[came])
 
-    That is the same distribution as drawing people one by one, needs no copies, does not depend on the order
-    of people, and stays small in a large study, since scores of few trials take few values.
+
+def _check_group(name: str, group: _Group) -> None:
+    if group.means.size < 2:
+        raise StatsError(
+            f"Condition '{name}' has {group.means.size} people, Utility needs at least 2; wait for more."
+        )
+    each = np.concatenate([group.blocks.ravel(), group.means])
+    if np.nanmin(each) < 0 or np.nanmax(each) > 1:
+        raise StatsError(f"Condition '{name}' has accuracies outside 0-1; give shares, not percent.")
+    if np.isnan(group.blocks).all(axis=0).any():
+        raise StatsError(
+            f"Nobody in condition '{name}' answered one of the blocks; wait for more participants."
+        )
+
+
+def _draw(means: Floats, rng: np.random.Generator, draws: int) -> Floats:
+    """Means (draws,) of people who are resampled, counted by their accuracy: equal ones are drawn as one with
+    their share.
+
+    That is the same distribution as drawing people one by one, does not depend on the order of people, and
+    stays small in a large study, since few trials have few values.
     """
-    people = x.shape[0]
-    rows, counted = np.unique(np.nan_to_num(x, nan=-1.0), axis=0, return_counts=True)
-    rows = np.where(rows < 0, np.nan, rows)
-    present, filled, overall = ~np.isnan(rows), np.nan_to_num(rows), np.nanmean(rows, axis=1)
-    blocks, mean, variance = np.empty((draws, x.shape[1])), np.empty(draws), np.empty(draws)
-    step, shares = max(1, CHUNK_CELLS // len(rows)), counted / people
+    values, counted = np.unique(means, return_counts=True)
+    drawn = np.empty(draws)
+    step, shares = max(1, CHUNK_CELLS // len(values)), counted / means.size
     for start in range(0, draws, step):
         part = slice(start, min(draws, start + step))
-        counts = rng.multinomial(people, shares, size=part.stop - start).astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            blocks[part] = counts @ filled / (counts @ present)
-        first, second = counts @ overall / people, counts @ overall**2 / people
-        mean[part] = np.nanmean(blocks[part], axis=1)
-        variance[part] = np.maximum(0.0, second - first**2) / (people - 1)
-    return Draws(blocks, mean, variance)
+        drawn[part] = rng.multinomial(means.size, shares, size=part.stop - start) @ values / means.size
+    return drawn
 
 
-def _error(
-    ratio: Floats | float, base: Floats | float, variance: Floats | float, base_variance: Floats | float
-) -> Floats:
-    """Delta-method standard error of a ratio of independent means."""
-    return np.asarray(np.sqrt(variance + np.square(ratio) * base_variance) / base)
-
-
-def _estimates(x: Floats) -> tuple[float, float]:
-    of_person = np.nanmean(x, axis=1)
-    return float(np.nanmean(x, axis=0).mean()), float(of_person.var(ddof=1)) / of_person.size
-
-
-def _simultaneous_limit(
-    arrays: Mapping[str, Floats], drawn: Mapping[str, Draws], baseline: str, level: float
-) -> float:
-    """The quantile of the largest studentised deviation over all methods, from the shared draws."""
-    base_mean, _ = _estimates(arrays[baseline])
-    base = drawn[baseline]
-    largest = np.zeros(base.mean.size)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for name, x in arrays.items():
-            if name == baseline:
-                continue
-            ratio = drawn[name].mean / base.mean
-            error = _error(ratio, base.mean, drawn[name].mean_variance, base.mean_variance)
-            deviation = np.abs(ratio - _estimates(x)[0] / base_mean) / error
-            largest = np.fmax(largest, deviation)
-    # "higher" interpolates nothing: with very few people a draw without variance deviates infinitely.
-    return float(np.quantile(largest, level, method="higher"))
+def _simultaneous(groups: Mapping[str, _Group], baseline: str, level: float) -> dict[str, Interval | None]:
+    """Intervals that hold together, by condition. A condition without spread, as the baseline, has none."""
+    base = groups[baseline].means
+    ratios = {name: _ratio(group.means, base) for name, group in groups.items() if name != baseline}
+    usable = {name: ratio for name, ratio in ratios.items() if ratio is not None}
+    loadings = np.minimum([ratio.loading for ratio in usable.values()], LOADING_MAX)
+    return {
+        name: ratio.within(critical_value(loadings, ratio.df, level), level) for name, ratio in usable.items()
+    }
 
 
 def _utility(
     name: str,
-    arrays: Mapping[str, Floats],
-    drawn: Mapping[str, Draws],
+    groups: Mapping[str, _Group],
+    drawn: Mapping[str, Floats],
     baseline: str,
     *,
-    limit: float,
+    simultaneous: Interval | None,
     tail: float,
 ) -> Utility:
-    x, base = arrays[name], arrays[baseline]
-    accuracy, base_accuracy = np.nanmean(x, axis=0), np.nanmean(base, axis=0)
-    (mean, variance), (base_mean, base_variance) = _estimates(x), _estimates(base)
-    value, level = mean / base_mean, 1 - 2 * tail
-    intervals: dict[str, Interval | None] = {"interval": None, "simultaneous": None, "fieller": None}
-    per_block: tuple[Interval, ...] | None = None
+    group, base = groups[name], groups[baseline]
+    accuracy, base_accuracy = np.nanmean(group.blocks, axis=0), np.nanmean(base.blocks, axis=0)
+    mean, level = float(group.means.mean()), 1 - 2 * tail
+    intervals: dict[str, Interval | None] = {"interval": None, "simultaneous": None, "bootstrap": None}
+    per_block: tuple[Interval | None, ...] | None = None
     if name != baseline:
         with np.errstate(divide="ignore", invalid="ignore"):
-            overall = drawn[name].mean / drawn[baseline].mean
-            by_block = drawn[name].blocks / drawn[baseline].blocks
-        per_block = tuple(_percentile(column, tail) for column in by_block.T)
-        error = float(_error(value, base_mean, variance, base_variance))
-        half = limit * error if error else 0.0
+            overall = drawn[name] / drawn[baseline]
+        blocks = zip(group.blocks.T, base.blocks.T, strict=True)
+        per_block = tuple(_of_block(scores, base_scores, level) for scores, base_scores in blocks)
         intervals = {
-            "interval": _percentile(overall, tail),
-            "simultaneous": Interval(value - half, value + half, level) if error else None,
-            "fieller": fieller(np.nanmean(x, axis=1), np.nanmean(base, axis=1), level=level),
+            "interval": fieller(group.means, base.means, level=level),
+            "simultaneous": simultaneous,
+            "bootstrap": _percentile(overall, tail),
         }
     return Utility(
         condition=name,
-        n=x.shape[0],
+        n=group.means.size,
         accuracy=tuple(float(a) for a in accuracy),
         accuracy_mean=mean,
         utility_k=tuple(float(r) for r in accuracy / base_accuracy),
-        utility=value,
+        utility=mean / float(base.means.mean()),
         utility_trapezoid=utility_trapezoid(accuracy, base_accuracy),
         utility_mean_of_ratios=utility_mean_of_ratios(accuracy, base_accuracy),
         utility_k_intervals=per_block,
         **intervals,
     )
+
+
+def _of_block(scores: Floats, base: Floats, level: float) -> Interval | None:
+    """Of the people (n,) who did the block; None with fewer than two on a side."""
+    present, base_present = scores[~np.isnan(scores)], base[~np.isnan(base)]
+    if min(present.size, base_present.size) < 2:
+        return None
+    return fieller(present, base_present, level=level)
 
 
 def _percentile(draws: Floats, tail: float) -> Interval:

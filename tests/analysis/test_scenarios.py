@@ -34,8 +34,8 @@ def condition(name: str, role: str, accuracy: list[float], utility: float, p: fl
         "accuracy": accuracy,
         "utility": utility,
         "utility_k": [utility] * len(accuracy),
-        "intervals": {"utility": [utility - 0.1, utility + 0.1]},
-        "tukey_p": p,
+        "intervals": {"utility_simultaneous": [utility - 0.1, utility + 0.1]},
+        "dunnett": None if p is None else {"p": p},
     }
 
 
@@ -89,7 +89,7 @@ def test_it_lays_out_conditions_by_scenarios() -> None:
     assert layout.rows[0] == ("Baseline", *(("55.7", "66.2", "62.9", "\N{EN DASH}") * 3))
     for index, made in enumerate(three()):
         for cells, row in zip(layout.rows[1:], made.conditions[1:], strict=True):
-            star = "*" if row["tukey_p"] < 0.05 else ""
+            star = "*" if row["dunnett"]["p"] < 0.05 else ""
             assert cells[4 * (index + 1)] == f"{row['utility']:.2f}{star}"
     assert all(SIMULATED_HEADING in table.note for table in tables(three()))
     methods = ["Control", *(name.title() for name in METHODS)]
@@ -102,7 +102,7 @@ def test_it_lays_out_conditions_by_scenarios() -> None:
 def test_a_null_stays_a_null() -> None:
     """With a high p and no gain, every condition has its row and its number all the same."""
     made = scenario("failure", 4, oracle=0.0)
-    rows = [{**row, "utility": 1.0, "tukey_p": 0.9} for row in made.conditions]
+    rows = [{**row, "utility": 1.0, "dunnett": {"p": 0.9}} for row in made.conditions]
     nothing = Scenario(made.slug, rows, made.metrics, made.controls)
     cells = [row[4] for row in tables([nothing])[0].rows]
     assert cells == ["\N{EN DASH}", *["1.00"] * 5]

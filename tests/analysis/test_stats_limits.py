@@ -205,14 +205,14 @@ def test_a_study_of_one_block_and_two_people_has_a_utility() -> None:
     assert (by_name["method"].n, by_name["baseline"].utility) == (2, 1.0)
 
 
-def test_utility_means_over_blocks_of_the_means_over_people() -> None:
-    """With an answer missing: (3/4 + 1/2) / 2, not the mean over people, (3/4 + 3/4 + 1/2) / 3."""
+def test_utility_means_over_people() -> None:
+    """With an answer missing: (3/4 + 3/4 + 1/2) / 3, not the mean over blocks, (3/4 + 1/2) / 2."""
     method = np.array([[1.0, 0.5], [0.75, math.nan], [0.5, 0.5]])
     flat = np.full((3, 2), 0.5)
     told = utilities({"baseline": flat, "method": method}, baseline="baseline", draws=50, seed=1)
     row = {row.condition: row for row in told}["method"]
-    assert row.accuracy == (0.75, 0.5) and row.accuracy_mean == 0.625
-    assert row.utility == pytest.approx(1.25) and row.utility_k == pytest.approx((1.5, 1.0))
+    assert row.accuracy == (0.75, 0.5) and row.accuracy_mean == pytest.approx(2 / 3)
+    assert row.utility == pytest.approx(4 / 3) and row.utility_k == pytest.approx((1.5, 1.0))
 
 
 @pytest.mark.parametrize(

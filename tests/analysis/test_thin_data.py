@@ -23,8 +23,8 @@ from tests.analysis.worlds import facts, frames_of
 
 pytestmark = pytest.mark.pure
 NAMES = ("baseline", "control", "grad_cam")
-WHY = "with fewer than 5 people in the condition or in the baseline it would not hold its 95 %."
-UTILITY_INTERVALS = ("utility", "utility_k", "utility_simultaneous", "utility_fieller")
+WHY = "with fewer than 5 people in the condition or in the baseline they would not hold their level."
+UTILITY_INTERVALS = ("utility", "utility_k", "utility_simultaneous", "utility_fieller", "utility_bootstrap")
 DASH = "\N{EN DASH}"
 
 
@@ -71,19 +71,20 @@ def test_it_gives_no_interval_of_utility_for_few_people(sizes: tuple[int, ...], 
         assert rows[name]["utility"] is not None
         assert all(ends is None for ends in given) == (name in without), name
         assert all(ends is not None for ends in given) == (name not in without), name
+        assert (rows[name]["dunnett"] is None) == (name in without), name
     assert (WHY in page(report)) == (WHY in printed(report)) == bool(without)
 
 
 def test_it_says_why_under_every_table_that_has_a_dash() -> None:
     report = thin(12, 4, 12)
     tables = report.tables()
-    sentence = f"No interval of Utility for Control: {WHY}"
-    for key in ("conditions", "utility_k", "utility_forms", "as_assigned"):
+    sentence = f"No interval of Utility and no p for Control: {WHY}"
+    for key in ("conditions", "utility_k", "utility_forms", "planned", "as_assigned"):
         assert tables[key].note.endswith(sentence), key
     figure = next(f for section in report.sections for f in section.figures if f.key == "utility")
     assert figure.caption.endswith(sentence)
     (row,) = (row for row in tables["conditions"].rows if row[0] == "Control")
-    assert row[-2] == DASH
+    assert row[-2:] == (DASH, DASH)
     (block_row,) = (row for row in tables["utility_k"].rows if row[0] == "Control")
     assert all("[" not in cell and float(cell) > 0 for cell in block_row[1:])
 
@@ -101,7 +102,7 @@ def test_it_draws_a_point_without_a_bar() -> None:
     figure = next(f for s in report.sections for f in s.figures if f.key == "utility").draw()
     (axes,) = figure.axes
     points = [line for line in axes.lines if line.get_marker() == "o"]
-    bars = [line for line in axes.lines if line.get_linewidth() in (1.2, 3.6) and line.get_marker() != "o"]
+    bars = [line for line in axes.lines if line.get_linewidth() in (3.6, 8.0) and line.get_marker() != "o"]
     assert (len(points), len(bars)) == (2, 2)
 
 

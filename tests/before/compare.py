@@ -13,8 +13,9 @@ PROSE = {"sentence", "heading", "note"}
 """Sentences, which may be written more plainly."""
 OF_ITS_MAKING = {"made_at", "code_version"}
 LEAST_PEOPLE = 5
-UTILITY = {"utility", "utility_k", "utility_simultaneous", "utility_fieller"}
-"""Intervals that are no longer given for fewer people than that in a condition: they covered too seldom."""
+"""With fewer in a condition Utility has no interval any more: they held too seldom."""
+MADE_OTHERWISE = {"utility", "utility_k", "utility_simultaneous"}
+"""Intervals that were bootstraps and are Fieller's. `utility_fieller` was Fieller's then, and is the same."""
 
 
 def differences(before: object, after: object, where: str = "") -> Iterator[str]:
@@ -43,11 +44,13 @@ def _tables(before: Mapping[str, object], after: Mapping[str, object], where: st
 
 
 def _believed(row: Mapping[str, object]) -> object:
-    """The intervals of a condition, of Utility only with enough people."""
+    """The intervals of a condition that are what they were, of Utility only with enough people."""
     intervals, people = row["intervals"], row.get("n", 0)
-    if not isinstance(intervals, Mapping) or not isinstance(people, int) or people >= LEAST_PEOPLE:
+    if not isinstance(intervals, Mapping):
         return intervals
-    return {name: value for name, value in intervals.items() if name not in UTILITY}
+    is_few = isinstance(people, int) and people < LEAST_PEOPLE
+    gone = MADE_OTHERWISE | ({"utility_fieller"} if is_few else set())
+    return {name: value for name, value in intervals.items() if name not in gone}
 
 
 def _equal(before: object, after: object) -> bool:
@@ -59,11 +62,12 @@ def _equal(before: object, after: object) -> bool:
 
 
 def table_of(printed: str, *first: str) -> list[list[str]]:
-    """The rows of a printed table that begin with these words; for few people no interval of Utility."""
+    """The rows of a printed table that begin with these words. Of the main table without the interval of
+    Utility and p, and without its star, which are those of other methods now."""
     rows = [re.split(r"\s{2,}", line.strip()) for line in printed.splitlines() if line.startswith(first)]
+    main = [len(row) > 6 and row[1].isdigit() for row in rows]
     return [
-        row[:-2] + row[-1:] if len(row) > 6 and row[1].isdigit() and int(row[1]) < LEAST_PEOPLE else row
-        for row in rows
+        [*row[:-3], row[-3].rstrip("*")] if is_main else row for row, is_main in zip(rows, main, strict=True)
     ]
 
 

@@ -165,16 +165,18 @@ def test_it_finds_no_more_than_chance_where_nothing_was_planted(crowd: Crowd, sc
     """People differ from each other, conditions do not."""
     crowd.answer(crowd.planted(lambda condition, block: 0.6))
     crowd.finish()
-    anova = tukey = simultaneous = 0
+    anova = planned = tukey = simultaneous = 0
     for seed in seeds(scale):
         crowd.answer(crowd.planted(lambda condition, block: 0.6 + 0.1 * block, seed, person_sd=0.1))
         report = crowd.report()
         anova += report["anova"]["p"] < 0.05
+        planned += any(row["p"] < 0.05 for row in report["planned"]["contrasts"])
         tukey += any(pair["p"] < 0.05 for pair in report["tukey"]["pairs"])
         intervals = [row["intervals"]["utility_simultaneous"] for row in report["conditions"][1:]]
         simultaneous += not all(low <= 1 <= high for low, high in intervals)
     most = binom.ppf(0.999, len(seeds(scale)), 0.05)
-    assert max(anova, tukey, simultaneous) <= most, (anova, tukey, simultaneous)
+    found = (anova, planned, tukey, simultaneous)
+    assert max(found) <= most, found
 
 
 @pytest.mark.parametrize(
@@ -191,8 +193,11 @@ def test_it_notices_answers_that_are_counted_as_people(
     right = getattr(accuracy, statistics)
 
     def wrong(groups: Mapping[str, Any], *more: Any, **options: Any) -> Any:
-        answers = {name: np.repeat(people, TESTS * BLOCKS, axis=0) for name, people in groups.items()}
-        return right(answers, *more, **options)
+        def repeated(table: Mapping[str, Any]) -> dict[str, Any]:
+            return {name: np.repeat(people, TESTS * BLOCKS, axis=0) for name, people in table.items()}
+
+        given = {name: repeated(value) if name == "people" else value for name, value in options.items()}
+        return right(repeated(groups), *more, **given)
 
     monkeypatch.setattr(accuracy, statistics, wrong)
     with pytest.raises(AssertionError):
@@ -226,7 +231,7 @@ def test_it_gives_the_ideal_everything_and_says_why_there_is_no_test(crowd: Crow
         assert row["intervals"]["accuracy_mean"] is None and row["tukey_p"] is None
     method = rows(report)["saliency"]["intervals"]
     # Draws of people who all agree are all alike; a value that is divided by their spread is undefined.
-    assert method["utility"] == [1.0, 1.0]
-    assert method["utility_simultaneous"] is method["utility_fieller"] is None
+    assert method["utility_bootstrap"] == [1.0, 1.0]
+    assert method["utility_simultaneous"] is method["utility"] is None
     assert report["anova"] is None and report["tukey"] is None
     assert "No group has any variance, so no test is defined" in page(built)

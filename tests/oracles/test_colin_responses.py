@@ -11,6 +11,7 @@ from io import StringIO
 import pytest
 from django.utils import timezone
 from rich.console import Console
+from scipy.stats import dunnett
 
 from analysis.refresh import make_report
 from analysis.reports.text import print_report
@@ -94,8 +95,12 @@ def test_it_prints_table_1_from_stored_responses(dataset: str) -> None:
     names = colin.CONDITIONS
     by_n = [(int(row[0]), tuple(float(cell) for cell in row[1:4])) for row in rows]
     assert by_n == list(zip(colin.SIZES[dataset], colin.ACCURACIES[dataset], strict=True))
+    # The paper prints stars of Tukey (test_colin.py); ours are those of the planned contrasts.
+    base, *methods = (people.sum(axis=1) / 21 for people in colin.people(dataset).values())
+    planned = dict(zip(names[1:], dunnett(*methods, control=base, rng=1).pvalue, strict=True))
+    assert {name for name, p in planned.items() if p < 0.05} >= colin.SIGNIFICANT[dataset]
     for name, row, published in zip(names[1:], rows[1:], colin.UTILITIES[dataset], strict=True):
         utility, star = row[5].rstrip("*"), row[5].endswith("*")
-        assert star == (name in colin.SIGNIFICANT[dataset])
+        assert star == (planned[name] < 0.05), name
         if (dataset, name) not in colin.EXCEPTIONS:
             assert float(utility) == pytest.approx(published, abs=0.0051), name
