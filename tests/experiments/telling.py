@@ -1,5 +1,5 @@
-"""How well a label is told from features of other groups: ridge regression on ranks, cross-validated by whole
-groups, with intervals by bootstrap of groups."""
+"""How well a label is told from features of other people's rows, on ranks: cross-validated, with intervals by
+bootstrap of people."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-FOLDS, RIDGE, RESAMPLES = 4, 1e-3, 2000
+FOLDS, ROUND, RIDGE, RESAMPLES = 4, 8, 1e-3, 2000
+"""Folds are of whole rounds of so many leads, over which every task is balanced: within a round, who learnt
+what a task was for one lead would expect the same of the next, who is given the opposite."""
 UPPER_MAX = 0.60
 """What is at chance has an upper 95 % limit of the AUC below this."""
 Floats = NDArray[np.float64]
@@ -27,9 +29,14 @@ class Told:
     groups: int
 
     @property
-    def is_blind(self) -> bool:
-        """The wide interval misses .5 in one of a thousand runs if there is nothing to be told, the usual one
-        in one of twenty."""
+    def is_told(self) -> bool:
+        """Better than chance; in one of two thousand runs by luck."""
+        return self.wide[0] > 0.5
+
+    @property
+    def is_at_chance(self) -> bool:
+        """The wide interval holds .5, and even the upper end of the usual one is small. The wide one misses
+        .5 in one of a thousand runs if there is nothing to be told, the usual one in one of twenty."""
         return self.wide[0] <= 0.5 <= self.wide[1] and self.usual[1] < UPPER_MAX
 
     def __str__(self) -> str:
@@ -64,11 +71,13 @@ def by_trees(learnt: Floats, label: Flags, asked: Floats) -> Floats:
 
 
 def told(features: Floats, label: Flags, groups: NDArray[np.int64], decoder: Decoder = by_ridge) -> Told:
-    """`features` (N, F), `label` (N,), `groups` (N,)."""
+    """`features` (N, F), `label` (N,), `groups` (N,): the leads by their places in the plan."""
     ranked = np.stack([_ranks(column) for column in features.T], 1)
     said = np.zeros(len(label))
     for fold in range(FOLDS):
-        out = groups % FOLDS == fold
+        out = groups // ROUND % FOLDS == fold
+        if not out.any():
+            continue
         said[out] = decoder(ranked[~out], label[~out], ranked[out])
     rng, names = np.random.default_rng(1), np.unique(groups)
     of_group = [np.flatnonzero(groups == name) for name in names]

@@ -63,6 +63,7 @@ class HandedOut:
     """
 
     lead: int
+    """The place of the lead in the plan."""
     is_model: bool
     use: str
     explained: bool
@@ -99,7 +100,7 @@ def timed(ask: Callable[[], Any]) -> tuple[Any, float]:
     return reply, 1000 * (time.perf_counter() - began)
 
 
-def handed_out(person: Person, lead: int, study: Study) -> list[HandedOut]:
+def handed_out(person: Person, study: Study) -> list[HandedOut]:
     """Every review of a lead, as it arrives."""
     seen: list[HandedOut] = []
     first = 0
@@ -108,21 +109,21 @@ def handed_out(person: Person, lead: int, study: Study) -> list[HandedOut]:
             reply, took_ms = timed(lambda: person.call("GET", "/api/session/"))
         [trial] = reply.json()["block"]["trials"]
         first = first or int(trial["id"])
-        seen.append(_arrived(reply, took_ms, len(queries), trial, first, lead, study))
+        seen.append(_arrived(reply, took_ms, len(queries), trial, first, study))
         answer(person, 1)
     return seen
 
 
 def _arrived(
-    reply: Any, took_ms: float, queries: int, trial: dict[str, Any], first: int, lead: int, study: Study
+    reply: Any, took_ms: float, queries: int, trial: dict[str, Any], first: int, study: Study
 ) -> HandedOut:
     rooms = {"image": study.picture_bytes["image"], "mark": study.picture_bytes["explanation"]}
-    content, row = trial["content"], Trial.objects.get(pk=trial["id"])
+    content, row = trial["content"], Trial.objects.select_related("slot").get(pk=trial["id"])
     urls = {part: content[part]["url"] for part in rooms if content[part]}
     fetched = {part: timed(lambda url=url: Client().get(url)) for part, url in urls.items()}
     sizes = {part: len(picture.content) for part, (picture, _) in fetched.items()}
     return HandedOut(
-        lead,
+        row.slot.ordinal,
         is_of_model(trial["id"]),
         row.extra["use"],
         row.explained,
@@ -165,7 +166,7 @@ def reviews(study: Study, count: int, name: str) -> list[HandedOut]:
     for lead in range(count):
         person = Person(f"{name}{lead}", slug=study.slug)
         person.arrive()
-        rows += handed_out(person, lead, study)
+        rows += handed_out(person, study)
     return rows
 
 
@@ -208,8 +209,9 @@ def test_nothing_tells_the_source(tmp_path: Path, scale: Scale) -> None:
         # Blank items stand in the run with explanations alone; lures and known tasks in both.
         planted = told_of([row for row in rows if row.use != "alone"], lambda row: row.use != "task", decoder)
         print(f"{decoder.__doc__} The source: {source}. Lures and known tasks: {planted}.")
-        for each in (source, planted):
-            assert each.wide[0] <= 0.5 <= each.wide[1] and (each.is_blind or not scale.is_full), each
+        assert not source.is_told and not planted.is_told, (source, planted)
+        # A task that is a lure in one round is none in the next: a decoder that knew it again would err.
+        assert not scale.is_full or (source.is_at_chance and planted.usual[1] < UPPER_MAX), (source, planted)
     content = frozen_of(judged)["source_auc"]
     low, high = content["interval"]
     print(
@@ -218,7 +220,7 @@ def test_nothing_tells_the_source(tmp_path: Path, scale: Scale) -> None:
     )
 
 
-@pytest.mark.parametrize("leak", ["reply", "picture", "time"])
+@pytest.mark.parametrize("leak", ["reply", "picture", pytest.param("time", marks=pytest.mark.full)])
 def test_a_byte_or_twenty_milliseconds_are_found(
     judged: Study, leak: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,7 +230,7 @@ def test_a_byte_or_twenty_milliseconds_are_found(
     rows = reviews(judged, LEADS_LEAKING, leak)
     found = told_of([row for row in rows if row.explained], is_model)
     print(f"Planted in the {leak}: {found}")
-    assert found.usual[0] > UPPER_MAX and not found.is_blind, found
+    assert found.usual[0] > UPPER_MAX and found.is_told, found
 
 
 def test_an_unpadded_picture_would_tell(judged: Study) -> None:
