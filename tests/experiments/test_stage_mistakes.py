@@ -63,7 +63,7 @@ def test_items_that_are_not_what_was_solved_are_refused(
 ) -> None:
     path = write(tmp_path / "v", "judged", "blind_review", REVIEW, uses=USES)
     key = change(tmp_path / "v" / "images")
-    words = f"1 of the 28 items that were solved have another picture, truth or use .* '{key}'"
+    words = f"1 of the 32 items that were solved have another picture, truth or use .* '{key}'"
     with pytest.raises(StudyError, match=words):
         draft_study(path)
     assert not Study.objects.filter(slug="judged").exists()
@@ -191,11 +191,11 @@ def test_every_solution_that_may_be_reviewed_has_a_stimulus_and_every_other_a_re
 
 
 def test_every_setting_of_the_comparison_is_under_a_digest(tasks: Study, tmp_path: Path) -> None:
-    """Solutions and how regions came about under that of the first stage; margin and budget under that of the
-    second, which names the first."""
+    """Solutions and how regions came about under that of the first stage (see test_freezing.py); margin and
+    budget under that of the second, which names the first."""
     drafts = []
-    for number, change in enumerate(("margin = 0.1", "margin = 0.2", "budget_ms = 2000", "runs = 2")):
+    for number, change in enumerate(("margin = 0.1", "margin = 0.2", "budget_ms = 2000")):
         tables = REVIEW.replace('role = "review"', f'role = "review"\n{change}')
         drafts.append(draft_study(write(tmp_path / str(number), "judged", "blind_review", tables, uses=USES)))
-    assert len({study.digest for study in drafts}) == 3, "runs = 2 and margin = 0.1 are the usual ones"
+    assert len({study.digest for study in drafts}) == 3
     assert {study.solutions_digest for study in drafts} == {tasks.frozen_digest}
