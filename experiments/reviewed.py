@@ -10,6 +10,7 @@ from experiments.errors import StudyError
 from experiments.looks import Asked
 from experiments.models import Item, Solution, Study
 from experiments.paradigms.base import Survey
+from experiments.paradigms.material import as_asked
 from experiments.stages import frozen_source, solved_in
 from stimuli.explainers import RECORDED
 from stimuli.regions.grid import mask_of
@@ -42,7 +43,7 @@ def only_solved(definition: StudyDefinition, asked: Asked) -> Asked:
             f"{len(missing)} of the {len(solved)} items that were solved, the first is {missing[0]!r}. Name "
             "the same dataset, with the same parameters."
         )
-    if changed := sorted(solved & _changed(earlier, asked)):
+    if changed := sorted(solved & _changed(definition, earlier, asked)):
         raise StudyError(
             f"{definition.slug!r} starts from the solutions of {earlier.slug!r}, and {len(changed)} of the "
             f"{len(solved)} items that were solved have another picture, truth or use in its dataset, the "
@@ -55,13 +56,13 @@ def only_solved(definition: StudyDefinition, asked: Asked) -> Asked:
     return replace(asked, surveys=surveys)
 
 
-def _changed(earlier: Study, asked: Asked) -> set[str]:
+def _changed(definition: StudyDefinition, earlier: Study, asked: Asked) -> set[str]:
     """Items that are not what they were in the earlier stage. Views of another size say nothing of the
     picture: they are another network's."""
     changed = set()
     before = {item.key: item for item in earlier.items.filter(copy_of=None).defer("logits")}
     for source, survey in asked.surveys.items():
-        for item in survey.items:
+        for item in as_asked(definition, survey):
             row, view = before.get(item.key), asked.views[source][item.key]
             if row is None:
                 continue

@@ -280,7 +280,7 @@ def called(run: Callable[[], object]) -> tuple[str, ...]:
 
 
 def test_solutions_of_all_sources_come_by_one_query(judged: Study) -> None:
-    """Planning and building ask as often whatever the number of sources."""
+    """Planning and building ask as often for two sources as for one."""
     with CaptureQueriesContext(connection) as queries:
         solutions = solutions_of(judged, definition_of(judged))
     assert {s.source for s in solutions} == {"people", "saliency"}
