@@ -64,7 +64,7 @@ def freeze(study: Study, settings: Settings | None = None, progress: Progress = 
     their digest. All are stored, or none. Repeating it changes nothing.
 
     Raises StudyError for a study that still collects, for a source without solutions, for settings other than
-    those that it was frozen under, and for whatever `freeze_given` refuses.
+    those that it was frozen under, and for all that `freeze_given` refuses.
     """
     if study.frozen_digest:
         _refuse_others(study, settings)
@@ -125,7 +125,10 @@ def frozen_source(definition: StudyDefinition) -> Study | None:
         return None
     study = Study.objects.filter(slug=slug).first()
     if study is None:
-        raise StudyError(f"design.solutions_from names {slug!r}, and there is no such study. Run it first.")
+        raise StudyError(
+            f"design.solutions_from names {slug!r}, and there is no such study here. Run it first: open it, "
+            "close it when its lists are filled, and freeze it."
+        )
     if not study.frozen_digest:
         raise StudyError(f"The solutions of {slug!r} are not frozen yet. Run freeze {slug} first.")
     side, asked = study.frozen.get("side"), definition.design.get("grid")

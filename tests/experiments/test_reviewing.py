@@ -233,6 +233,11 @@ def test_the_server_s_time_is_exported_and_longer_ones_are_flagged(judged: Study
     flags = frame["rt_over_server"]
     assert (bool(flags.iloc[0]), bool(flags.iloc[1]), pd.isna(flags.iloc[2])) == (True, False, True)
     assert not flags.iloc[3:].any()
+    # Simulated people say how long they would have taken: their times are kept, and not compared.
+    Session.objects.filter(pk=lea.session().pk).update(origin="simulated")
+    simulated = read_frames(judged).trials.sort_values("trial_index")
+    assert list(simulated["server_ms"].fillna(-1)) == list(frame["server_ms"].fillna(-1))
+    assert simulated["rt_over_server"].isna().all()
 
 
 def test_studies_without_reviews_have_no_such_columns(tasks: Study) -> None:
@@ -253,8 +258,8 @@ def labelled(folder: Path, annotations: str = "") -> Path:
 
 def test_a_review_of_labels_needs_no_earlier_stage(tmp_path: Path) -> None:
     study = opened_study(labelled(tmp_path / "l"))
-    own = {s.key: s for s in Solution.objects.filter(study=study).select_related("item")}
-    for solution in own.values():
+    solutions = {s.key: s for s in Solution.objects.filter(study=study).select_related("item")}
+    for solution in solutions.values():
         if solution.use == "solution":
             item = solution.item
             assert solution.choice == (item.truth if solution.source == "labels" else item.predicted)
@@ -262,7 +267,7 @@ def test_a_review_of_labels_needs_no_earlier_stage(tmp_path: Path) -> None:
     trials = reviews(study)
     assert len(trials) == 3 * (4 + 2 + 2)
     for trial in trials:
-        assert not trial.explained and trial.extra["solution"] in own
+        assert not trial.explained and trial.extra["solution"] in solutions
     lea = Person("lea", slug="labels")
     take_part(lea, sensible)
     frame = read_frames(study).trials
