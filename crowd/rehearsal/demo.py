@@ -301,7 +301,8 @@ def print_controls(
 def print_addresses(
     study: Study, url: str, terminal: Terminal, stays: bool, ended: Sequence[Study] = ()
 ) -> None:
-    """Where to look around; `ended` are the stages that came before, which take nobody any more."""
+    """Where to look around; `ended` are the stages that came before: nobody can take part any more, the
+    dashboard has them."""
     from crowd.dashboard.onetime import make_login_path
 
     users = get_user_model()
@@ -320,7 +321,7 @@ def print_addresses(
     terminal.line(f"Take part        {url}/join/{study.slug}/   ({free} walk-in slots free)")
     for stage in ended:
         terminal.line(
-            f"Closed           {url}/join/{stage.slug}/   (its solutions are judged in {study.slug})"
+            f"Closed stage     {url}/studies/{stage.slug}/   (its solutions are judged in {study.slug})"
         )
     terminal.line("Ctrl-C stops the server.")
 
