@@ -50,10 +50,10 @@ from experiments.terminal import Terminal
 START_DEADLINE_S = 60.0
 WALK_INS = 8
 """Places that stay free for people who look at a demo."""
-WAVES_MAX = 20
+WAVES_MAX = 40
 BARREN = 5
 """So many people in a row of whom none passes are no chance: of the usual mixes one in five may fail."""
-BARREN_CHECKED = 15
+BARREN_CHECKED = 20
 """The same where a colour check sends away up to half of those who come."""
 MEASURED = 40
 """Items whose explanations are measured: enough to see a fault, a third of the time of all."""
