@@ -340,19 +340,7 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
             dropped=gathered.dropped.as_json() if gathered.dropped else {},
             copies=copies_json(gathered.copies),
         )
-        conditions = {
-            c.name: Condition.objects.create(
-                study=study,
-                name=c.name,
-                role=c.role,
-                ordinal=ordinal,
-                slots=c.slots,
-                explainer=c.explainer.component().as_json() if c.explainer else None,
-                dataset=c.dataset,
-                predictor=c.predictor,
-            )
-            for ordinal, c in enumerate(definition.conditions)
-        }
+        conditions = _store_conditions(study, definition)
         by_key = _store_items(study, gathered)
         Rendering.objects.bulk_create(
             Rendering(
@@ -365,6 +353,22 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
         )
         store_own_solutions(study, definition, gathered, by_key)
     return study
+
+
+def _store_conditions(study: Study, definition: StudyDefinition) -> dict[str, Condition]:
+    return {
+        c.name: Condition.objects.create(
+            study=study,
+            name=c.name,
+            role=c.role,
+            ordinal=ordinal,
+            slots=c.slots,
+            explainer=c.explainer.component().as_json() if c.explainer else None,
+            dataset=c.dataset,
+            predictor=c.predictor,
+        )
+        for ordinal, c in enumerate(definition.conditions)
+    }
 
 
 def _existing(definition: StudyDefinition) -> Study | None:

@@ -88,8 +88,8 @@ def _marked_by(row: Rendering, side: int) -> NDArray[Any]:
         made = read_attribution(current_store(), spec.attribution_key)
     except StimulusError as error:
         raise StudyError(
-            f"there is no map of {where} ({error}). Run build_stimuli, in the store that the study was "
-            "built in."
+            f"there is no map of {where} ({error}). Run build_stimuli with the store that held the maps "
+            "of this study."
         ) from error
     if not isinstance(made, PixelAttribution):
         raise StudyError(f"{where} is no map, so it marks no place: a method of kind source needs maps.")

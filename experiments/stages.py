@@ -63,7 +63,7 @@ def freeze(study: Study, settings: Settings | None = None, progress: Progress = 
     their digest. All are stored, or none. Repeating it changes nothing.
 
     Raises StudyError for a study that still collects, for a source without solutions, for settings other than
-    those that it was frozen under, and for whatever `freeze_given` refuses.
+    those that it was frozen under, and for all that `freeze_given` refuses.
     """
     if study.frozen_digest:
         _refuse_others(study, settings)

@@ -44,8 +44,8 @@ INTERVALS = (
     "speak of people and pictures like these."
 )
 OF_PEOPLE = (
-    "Intervals: 95 %, whole people drawn at random (bootstrap-t on log odds); they speak of people who see "
-    "these pictures."
+    "Intervals: 95 %, whole people drawn at random (bootstrap-t on log odds); they speak of people before "
+    "the pictures of this study."
 )
 POST_TREATMENT = (
     "From the second picture on, first decisions come after advice that was seen before. So the decisions "

@@ -174,7 +174,7 @@ def _is_live(study: Study) -> bool:
 
 def _is_excluded(study: Study, person: str) -> bool:
     """Whether the person took part in a study, or is on a list, that this study excludes: its own earlier
-    stage is one, for nobody judges solutions who has solved."""
+    stage is one, for those who have solved judge no solutions."""
     recruitment, _ = recruiting_of(study)
     stage = source_of(definition_of(study))
     excludes = [*recruitment.excludes, *([stage] if stage else [])]

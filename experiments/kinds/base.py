@@ -7,7 +7,7 @@ observer may do with it. No other shared module asks which kind a trial is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -200,6 +200,10 @@ class Observer(Protocol):
 
     def rate(self, trial: Mapping[str, Any], question: Mapping[str, Any]) -> int:
         """Looks at an explanation and answers one of the page's questions about it, by a point from 1."""
+        ...
+
+    def pick(self, trial: Mapping[str, Any], name: str, options: Sequence[Hashable]) -> Any:
+        """One of the options, drawn for this trial and name from the observer's own stream."""
         ...
 
     def locate(self, trial: Mapping[str, Any], nothing: str) -> Found:

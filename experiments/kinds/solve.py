@@ -99,12 +99,12 @@ class Solve(base.Kind):
         return {"choice": choice, "region": None if choice == CANNOT_SAY else [0]}
 
     def answer(self, observer: base.Observer, trial: Mapping[str, Any]) -> base.Reply:
-        found = observer.locate(trial, CANNOT_SAY)
-        region = None if found.cells is None else list(found.cells)
+        solved = observer.locate(trial, CANNOT_SAY)
+        region = None if solved.cells is None else list(solved.cells)
         noted: dict[str, Any] = {"strokes": 0 if region is None else 1, "undos": 0}
         if region is not None:
-            noted |= {"first_stroke_ms": found.took_ms, "marked_with": "mouse"}
-        return base.Reply({"choice": found.choice, "region": region}, found.took_ms, found.took_ms, noted)
+            noted |= {"first_stroke_ms": solved.took_ms, "marked_with": "mouse"}
+        return base.Reply({"choice": solved.choice, "region": region}, solved.took_ms, solved.took_ms, noted)
 
 
 def _grid(trial: base.TrialView) -> int:

@@ -77,7 +77,7 @@ def blind_scores(
     """Scores "true class" or "model's answer", "always <value>" for each answer, "alternate", "majority", and
     "nearest".
 
-    - true class: answers the item's true class. Where people are asked for what is true, "model's answer"
+    - true class: answers the item's true class. If people are asked for what is true, "model's answer"
     instead: answers what the model says.
     - always: the same answer throughout.
     - alternate: goes round the buttons from the left, counting every trial with these buttons, also repeats.

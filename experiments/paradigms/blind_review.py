@@ -115,8 +115,8 @@ class BlindReview(BaseParadigm):
     def material(
         self, definition: StudyDefinition, surveys: Mapping[base.Source, base.Survey]
     ) -> base.Material:
-        """Tasks as everywhere, and beside them whatever the stage has a use for. A study that starts from
-        labels makes its solutions here."""
+        """Tasks as everywhere, and beside them the other uses of items that the stage has. A study that
+        starts from labels makes its solutions here."""
         design = BlindReviewDesign.model_validate(definition.design)
         beside: tuple[Use, ...] = ("known", "blank", *(("tuning",) if design.role == "solve" else ()))
         made = material_of(definition, surveys, beside)

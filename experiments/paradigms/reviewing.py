@@ -81,7 +81,7 @@ class Cell:
 
 
 @dataclass(slots=True)
-class Judged:
+class Tally:
     """How often each thing was planned so far, by itself and in each place."""
 
     counts: Counter[tuple[Any, ...]] = field(default_factory=Counter)
@@ -141,7 +141,7 @@ class _Planner:
         self.of_source: defaultdict[tuple[str, str], list[Solved]] = defaultdict(list)
         for (use, _, source), solutions in self.by_use.items():
             self.of_source[use, source] += solutions
-        self.judged = Judged()
+        self.judged = Tally()
         self.texts = dict(pool.choices)
 
     def __iter__(self) -> Iterator[base.Plan]:
@@ -353,8 +353,8 @@ def _sources_of(pool: base.Pool) -> Sources:
     missing = [name for name in names if not any(s.source == name for s in pool.solutions)]
     if missing and pool.solutions:
         raise base.BadDesign(
-            f"there are no solutions of {', '.join(missing)}: freeze a stage that has this source, or remove "
-            "the condition"
+            f"there are no solutions of {', '.join(missing)}: freeze a stage that has this source, or "
+            "remove the condition"
         )
     return Sources(people[0], methods)
 

@@ -110,13 +110,13 @@ def freeze_given(
     made = [*solutions]
     for source in sorted({solution.source for solution in solutions}):
         marked = [s for s in solutions if s.source == source and s.region and by_key[s.item].use in REVIEWED]
-        own = defaultdict(set)
+        answers = defaultdict(set)
         for solution in solutions:
             if solution.source == source:
-                own[solution.item].add(solution.choice)
+                answers[solution.item].add(solution.choice)
         for item in items:
-            if item.use in REVIEWED and item.key in own:
-                made.extend(_lure(item, source, own[item.key], marked, by_key, name, streams))
+            if item.use in REVIEWED and item.key in answers:
+                made.extend(_lure(item, source, answers[item.key], marked, by_key, name, streams))
             elif item.use == "blank":
                 made.extend(_alone(item, source, marked, name, streams))
     return tuple(made)
@@ -202,7 +202,7 @@ def _cut(
 def _lure(
     item: SolvedItem,
     source: str,
-    own: set[str],
+    given: set[str],
     marked: Sequence[FrozenSolution],
     by_key: Mapping[str, SolvedItem],
     name: str,
@@ -216,7 +216,7 @@ def _lure(
         if by_key[solution.item].group != item.group:
             offered[solution.choice].append(solution)
     for choice in _drawn_order(item.key, offered, streams):
-        if choice == item.truth or choice in own:
+        if choice == item.truth or choice in given:
             continue
         drawn = offered[choice][int(streams("donor", item.key, source).integers(len(offered[choice])))]
         key = key_of(name, "lure", item.key, source)

@@ -38,7 +38,7 @@ class SolveDesign(Protocol):
 
 def solve_plans(design: SolveDesign, pool: base.Pool, streams: Streams) -> Iterator[base.Plan]:
     """Rounds of disjoint lists, as many as each task has solutions. A person stays in one round, so that
-    nobody solves a task twice."""
+    no task is solved twice by one person."""
     people = [condition.name for condition in pool.conditions if condition.role == "source"]
     tasks = [item for item in pool.items if item.use in ASKED]
     if len(people) != 1 or not tasks:

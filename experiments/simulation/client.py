@@ -6,7 +6,7 @@ the session, show the page or the trials to the person, send the answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -342,8 +342,8 @@ class SimulatedSession:
         content = trial["content"]
         answers = tuple(choice["value"] for choice in content["choices"])
         picture = self._picture(content["image"])
-        found = self.person.locate(LocateView(trial["position"], answers, nothing, content["grid"], picture))
-        return replace(found, took_ms=max(found.took_ms, self._study["min_view_ms"]))
+        solved = self.person.locate(LocateView(trial["position"], answers, nothing, content["grid"], picture))
+        return replace(solved, took_ms=max(solved.took_ms, self._study["min_view_ms"]))
 
     def judge(self, trial: Mapping[str, Any]) -> tuple[bool, int]:
         content = trial["content"]
@@ -354,6 +354,10 @@ class SimulatedSession:
     def _picture(self, media: MediaWire | None) -> Pixels | None:
         """As it was served, for a person who looks."""
         return decode(self.line.fetch(media["url"])) if media is not None and self.person.looks else None
+
+    def pick(self, trial: Mapping[str, Any], name: str, options: Sequence[Hashable]) -> Any:
+        rng = self.streams("pick", self.person.name, trial["position"], name)
+        return options[int(rng.integers(len(options)))]
 
     def linger_ms(self, trial: Mapping[str, Any], part: str = "") -> int:
         rng = self.streams("linger", self.person.name, self._place(trial), *([part] if part else []))

@@ -108,8 +108,8 @@ def marked_area(picture: Pixels, mark: Pixels) -> Mask | None:
 
 
 def looking(dotted: Floats, area: Mask | None) -> Floats:
-    """How often each cell is looked at, as a multiple of an even look; 0 where no dot is. A marked area and
-    the cells around it get their declared share of all looks."""
+    """How often each cell is looked at, as a multiple of an even look; 0 for a cell without a dot. A marked
+    area and the cells around it get their declared share of all looks."""
     on = dotted > 0
     if area is not None and area.any():
         near = ndimage.binary_dilation(area, np.ones((3, 3))) & on
@@ -150,8 +150,8 @@ def known_digits() -> Known:
     x, y = np.meshgrid(axis, axis)
     forms, labels = [], []
     for label in range(10):
-        own = training[digits.labels[training] == label]
-        for at in own[np.linspace(0, len(own) - 1, FORMS).astype(int)]:
+        of_label = training[digits.labels[training] == label]
+        for at in of_label[np.linspace(0, len(of_label) - 1, FORMS).astype(int)]:
             for size in SIZES:
                 covered = Shape(digits.drawn(int(at)), (0.0, 0.0), FIGURE_SIDE * size).covers(x, y)
                 for down in (-1, 0, 1):

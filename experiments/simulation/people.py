@@ -115,7 +115,7 @@ class Located:
 
 @dataclass(frozen=True, slots=True)
 class JudgeView:
-    """Somebody's `answer` on the screen, in words; `mark` is the picture with its area outlined, None if it
+    """An `answer` on the screen, in words; `mark` is the picture with its area outlined, None if it
     is not shown. Pictures as in `LocateView`."""
 
     position: int

@@ -1,10 +1,10 @@
 """The observers of plates: they solve and review with eyes of their own, and know no truth and no source.
 
-A person's eyes (axis and severity) are drawn once. Whatever is asked, the person reads the plate and collects
-evidence over time until one of two bounds is reached (a diffusion, Ratcliff and McKoon 2008): less evidence
-takes longer and errs more often. Solving: a digit or none; the region is what was taken as its figure.
-Reviewing: the answer or another one. A marked area draws looks, and does nothing else. Parameters, each with
-its source: plates.toml. No model of people.
+A person's eyes (axis and severity) are drawn once. To solve and to review, the person reads the plate and
+collects evidence over time until one of two bounds is reached (a diffusion, Ratcliff and McKoon 2008): less
+evidence takes longer and errs more often. Solving: a digit or none; the region is what was taken as its
+figure. Reviewing: the answer or another one. A marked area draws looks, and does nothing else. Parameters,
+each with its source: plates.toml. No model of people.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Cells of a grid over a picture: as a list, as a mask, and as the strongest part of a field.
 
-A grid of `side` x `side` cells covers the whole picture that people see, whatever its proportions. Cells are
+A grid of `side` x `side` cells covers the whole picture that people see, of any proportions. Cells are
 numbered from 0, row by row from the upper left corner.
 """
 

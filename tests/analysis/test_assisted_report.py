@@ -63,7 +63,7 @@ def test_it_counts_first_and_second_decisions_by_hand() -> None:
     plain = told["plain"]
     assert plain.initial and plain.final and plain.gain and plain.over_advice and plain.over_better
     assert (plain.people, plain.items, plain.advice) == (2, 4, 0.75)
-    assert [one.estimate for one in (plain.initial, plain.final, plain.gain)] == [0.625, 0.75, 0.125]
+    assert [group.estimate for group in (plain.initial, plain.final, plain.gain)] == [0.625, 0.75, 0.125]
     assert (plain.over_advice.estimate, plain.over_better.estimate) == (0.0, 0.0)
     marked = told["marked"]
     assert marked.over_advice and marked.over_better

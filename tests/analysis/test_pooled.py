@@ -63,7 +63,7 @@ def test_its_interval_is_that_of_people_drawn_one_by_one() -> None:
     def log_odds(chosen: list[Floats]) -> tuple[float, float]:
         both = np.concatenate(chosen)
         share, half = both.mean(), (both.sum() + 0.5) / (len(both) + 1)
-        squares = sum((one.sum() - share * len(one)) ** 2 for one in chosen)
+        squares = sum((person.sum() - share * len(person)) ** 2 for person in chosen)
         error = math.sqrt(squares * len(chosen) / (len(chosen) - 1)) / len(both)
         return math.log(half / (1 - half)), error / (half * (1 - half))
 

@@ -114,6 +114,9 @@ class Someone:
     def rate(self, trial: Mapping[str, Any], question: Mapping[str, Any]) -> int:
         return 1
 
+    def pick(self, trial: Mapping[str, Any], name: str, options: Sequence[Any]) -> Any:
+        return options[0]
+
     def locate(self, trial: Mapping[str, Any], nothing: str) -> Located:
         return Located(trial["content"]["choices"][0]["value"], (0, 3), 900)
 

@@ -45,13 +45,13 @@ def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
 
 def told(reply: Any) -> list[tuple[tuple[str, ...], str]]:
     """What a reply says that it must not; random texts, such as addresses, may hold anything."""
-    found = []
+    hits = []
     for path, text in leaves(reply):
         if path[-1] == "url":
             assert ADDRESS.fullmatch(text), text
         elif path[-1] not in ("token", "digest", "id", "sitting") and FORBIDDEN.search(text):
-            found.append((path, text))
-    return found
+            hits.append((path, text))
+    return hits
 
 
 def whole_session(slug: str) -> list[Any]:
@@ -87,7 +87,7 @@ def test_no_word_key_or_address_tells(tmp_path: Path, stage: str, language: str)
         study = staged(tmp_path / "v", slug, tables, change=in_language)
     replies = whole_session(study.slug)
     assert len(replies) > 10
-    assert [found for reply in replies for found in told(reply)] == []
+    assert [hit for reply in replies for hit in told(reply)] == []
 
 
 def test_the_scan_finds_what_is_planted() -> None:

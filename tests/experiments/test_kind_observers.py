@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -38,6 +38,10 @@ class Watcher:
     def rate(self, trial: Mapping[str, Any], question: Mapping[str, Any]) -> int:
         self.acts.append(question["id"])
         return 5
+
+    def pick(self, trial: Mapping[str, Any], name: str, options: Sequence[Hashable]) -> Any:
+        self.acts.append(name)
+        return options[-1]
 
     def locate(self, trial: Mapping[str, Any], nothing: str) -> Located:
         self.acts.append("locate")

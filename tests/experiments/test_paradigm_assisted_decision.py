@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,13 @@ from tests.experiments.pools import make_pool, view
 
 pytestmark = pytest.mark.pure
 ROLES = ("baseline", "advice", "method", "control")
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("analysis", "crowd", "experiments", "stimuli", "setup", "frontend/src", "frontend/build", "deploy")
+NAMES = (
+    r"assisted_(decision|scores)|AssistedDecision|alder-or-dogwood"
+    r"|Decide(Trial|Content)|(kinds\.|plugins/|\"\./)decide\b"
+)
+"""Of the paradigm, its kind, its plugin, the parts of its report and its study."""
 
 
 def advised_pool(
@@ -255,3 +264,19 @@ def test_people_read_the_text_of_their_role_if_there_is_one() -> None:
     told = AssistedDecision().arm_texts(definition({"balance": "none"}, texts=texts, **study))
     assert told == {"baseline": "instructions_again", **dict.fromkeys(ROLES[1:], "instructions_advice")}
     assert AssistedDecision().arm_texts(definition({"balance": "none"}, **study)) == {}
+
+
+def test_no_other_file_of_the_program_names_it_than_the_docs_say() -> None:
+    page = (ROOT / "docs" / "adding.md").read_text()
+    page = page.split("What one more costs")[1].split("## A trial kind")[0]
+    told = {ROOT / path for path in re.findall(r"\]\(\.\./([^)]+)\)", page)}
+    told |= {path for pattern in re.findall(r"`([\w/]+/\*\.\w+)`", page) for path in ROOT.glob(pattern)}
+    files = (
+        path
+        for room in ROOMS
+        for path in (ROOT / room).rglob("*")
+        if path.suffix in {".py", ".ts", ".css", ".toml", ".html"} and not path.name.endswith(".spec.ts")
+    )
+    found = {path for path in files if re.search(NAMES, path.read_text())}
+    assert found - told == set()
+    assert len(found) > 10, "the names are those that the files use"

@@ -1,4 +1,4 @@
-"""Observers of plates: what they read with which eyes, where they look, and how long they take to decide."""
+"""Observers of plates: what they read with which eyes, what they look at, and how long they decide."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def some(plates: PlatesDataset, use: Use, count: int) -> list[Item]:
 def shares(plates: PlatesDataset, eyes: Eyes, use: Use, count: int) -> tuple[float, float]:
     """Of so many plates, the share read with evidence above 0, and the share of right digits among those."""
     rng = np.random.default_rng(5)
-    found = []
+    right = []
     for item in some(plates, use, count):
         reading = read(see(plates.pixels(item.key), eyes), None, 1.0, rng)
         if reading.evidence.max() > 0:
-            found.append(str(reading.digit) == item.truth)
-    return len(found) / count, float(np.mean(found or [False]))
+            right.append(str(reading.digit) == item.truth)
+    return len(right) / count, float(np.mean(right or [False]))
 
 
 def person(kind: type[PlateReader], eyes: Eyes) -> PlateReader:
@@ -182,16 +182,16 @@ def test_a_person_solves_what_is_seen_and_says_so_if_nothing_is(plates: PlatesDa
     solver, blind = person(PlateReader, ORDINARY), person(WeakReader, MISSING)
     tasks = some(plates, "task", 12)
     views = [LocateView(n, answers, CANNOT_SAY, 28, plates.pixels(i.key)) for n, i in enumerate(tasks)]
-    found, missed = ([who.locate(view) for view in views] for who in (solver, blind))
+    seen, missed = ([who.locate(view) for view in views] for who in (solver, blind))
     right, guessed = (
         np.mean([f.choice == item.truth for f, item in zip(each, tasks, strict=True)])
-        for each in (found, missed)
+        for each in (seen, missed)
     )
     assert right >= 0.7 > 0.5 > guessed
-    assert all((f.cells is None) == (f.choice == CANNOT_SAY) for f in (*found, *missed))
-    cells = [f.cells for f in found if f.cells]
+    assert all((f.cells is None) == (f.choice == CANNOT_SAY) for f in (*seen, *missed))
+    cells = [f.cells for f in seen if f.cells]
     assert all(list(c) == sorted(set(c)) and c[0] >= 0 and c[-1] < 28**2 for c in cells)
-    assert solver.locate(views[0]) == found[0], "asked again, answers the same"
+    assert solver.locate(views[0]) == seen[0], "asked again, answers the same"
 
 
 def test_a_person_accepts_what_agrees_with_the_own_reading(plates: PlatesDataset) -> None:

@@ -258,8 +258,8 @@ def labelled(folder: Path, annotations: str = "") -> Path:
 
 def test_a_review_of_labels_needs_no_earlier_stage(tmp_path: Path) -> None:
     study = opened_study(labelled(tmp_path / "l"))
-    own = {s.key: s for s in Solution.objects.filter(study=study).select_related("item")}
-    for solution in own.values():
+    solutions = {s.key: s for s in Solution.objects.filter(study=study).select_related("item")}
+    for solution in solutions.values():
         if solution.use == "solution":
             item = solution.item
             assert solution.choice == (item.truth if solution.source == "labels" else item.predicted)
@@ -267,7 +267,7 @@ def test_a_review_of_labels_needs_no_earlier_stage(tmp_path: Path) -> None:
     trials = reviews(study)
     assert len(trials) == 3 * (4 + 2 + 2)
     for trial in trials:
-        assert not trial.explained and trial.extra["solution"] in own
+        assert not trial.explained and trial.extra["solution"] in solutions
     lea = Person("lea", slug="labels")
     take_part(lea, sensible)
     frame = read_frames(study).trials

@@ -177,8 +177,8 @@ def test_a_lure_is_false_and_has_the_region_of_another_solution_that_gave_it() -
     }
     for lure in lures:
         donor = by_key[lure.donor]
-        own = {s.choice for s in of(solutions, "solution", lure.source) if s.item == lure.item}
-        assert lure.choice not in {facts[lure.item].truth, *own}
+        given = {s.choice for s in of(solutions, "solution", lure.source) if s.item == lure.item}
+        assert lure.choice not in {facts[lure.item].truth, *given}
         assert (donor.source, donor.choice, donor.region) == (lure.source, lure.choice, lure.region)
         assert donor.use == "solution" and facts[donor.item].use in ("task", "known")
         assert facts[donor.item].group != facts[lure.item].group

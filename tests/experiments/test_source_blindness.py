@@ -276,7 +276,7 @@ def called(run: Callable[[], object]) -> tuple[str, ...]:
 
 
 def test_solutions_of_all_sources_come_by_one_query(judged: Study, tmp_path: Path) -> None:
-    """Planning and building ask as often whatever the number of sources."""
+    """Planning and building ask as often for any number of sources."""
     from experiments.opening import stored_pool
     from experiments.selectors import definition_of
     from experiments.stages import solutions_of

@@ -56,6 +56,17 @@ def test_a_paradigm_rewords_only_what_there_is(language: str) -> None:
         assert name.removesuffix("_known") in PARADIGMS and set(texts) <= set(table["pages"]), name
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_practice_asks_of_a_machine_what_the_trials_ask(language: str) -> None:
+    """A machine that answered is not asked about in the one place, and one that answers in the other."""
+    table = table_of(language)
+    page = (ROOT / "frontend" / "src" / "words" / f"{language}.ts").read_text()
+    asked = {voice: texts.get("practice_question") for voice, texts in table["paradigms"].items()}
+    of_texts = table["page"]["reverse_turing_known"]["trial.question"]
+    assert asked["reverse_turing_known"] == of_texts != asked["meta_predictor"]
+    assert f'question: "{asked["meta_predictor"]}"' in page
+
+
 def test_every_gate_without_a_text_of_its_own_has_a_sentence() -> None:
     by_study = {"consent", "instructions"}
     stops = {"questions": {"questions_before", "questions_after"}}

@@ -14,11 +14,12 @@ import pytest
 from django.db import connection
 
 from tests import databases, services
+from tests.journeys.hands import tablet
 from tests.journeys.visitor import Visitor
 from tests.services import ROOT, WebServer
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
     from pytest_django.fixtures import Settings
 
     from experiments.models import Study
@@ -75,3 +76,19 @@ def site(module_env: dict[str, str]) -> Iterator[WebServer]:
 def visitor(opened: dict[str, Any], page: Page) -> Visitor:
     """A person at the keyboard, for a file with its `opened` study."""
     return Visitor(page, opened["practice"], opened["quiz"])
+
+
+@pytest.fixture(params=["keyboard", "mouse", "touch"])
+def hand(request: pytest.FixtureRequest) -> str:
+    """By what alone somebody takes part."""
+    return str(request.param)
+
+
+@pytest.fixture
+def place(hand: str, browser: Browser, page: Page) -> Iterator[Page]:
+    """Where somebody takes part by that hand."""
+    if hand != "touch":
+        yield page
+        return
+    with tablet(browser) as touched:
+        yield touched

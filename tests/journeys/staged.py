@@ -119,8 +119,8 @@ CANNOT_SAY = {"value": "cannot_say", "text": "Cannot say", "key": "x"}
 
 def solve(texts: Sequence[str] = DIGITS, grid: int = 28, picture: str = "plate-7") -> dict[str, Any]:
     """A task with its answers; digits are their own keys, as on the server."""
-    own = all(len(text) == 1 for text in texts)
-    named = [{**c, "key": c["text"].lower()} if own else c for c in choices(texts)]
+    are_digits = all(len(text) == 1 for text in texts)
+    named = [{**c, "key": c["text"].lower()} if are_digits else c for c in choices(texts)]
     content = {"image": media(picture), "grid": grid, "choices": [*named, CANNOT_SAY]}
     return {"kind": "solve", "phase": "test", "content": content}
 

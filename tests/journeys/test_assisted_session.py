@@ -1,4 +1,5 @@
-"""A session of decisions with advice in Chromium against the production server, by the keyboard alone."""
+"""A session of decisions with advice in Chromium against the production server, by keyboard, mouse and touch,
+each alone."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from experiments.models import Response, Session, Slot, Study
 from experiments.selectors import definition_of
 from tests.experiments.protocols import ASSISTED, opened
 from tests.journeys.geometry import axe_findings, faults_of
+from tests.journeys.hands import Fingers, Mouse
 from tests.journeys.visitor import Visitor
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ SAID = ".board:not([data-done]) .stated-now .stated-line"
 
 
 @pytest.fixture
-def study(page: Page, transactional_db: None, store_folder: Path, tmp_path: Path) -> Study:
+def study(transactional_db: None, store_folder: Path, tmp_path: Path) -> Study:
     made = opened(tmp_path / "a", "advised", "assisted_decision", LARGE)
     # Every person gets a place where advice is explained.
     Slot.objects.filter(study=made).exclude(condition__name="marked").delete()
@@ -38,7 +40,7 @@ def study(page: Page, transactional_db: None, store_folder: Path, tmp_path: Path
 
 
 class Decider(Visitor):
-    """Notes of every decision what was said, where it stood, and which pictures were there."""
+    """Notes of every decision what was said, its place, and which pictures were there."""
 
     def __init__(self, *given: object) -> None:
         super().__init__(*given)  # type: ignore[arg-type]
@@ -56,16 +58,28 @@ class Decider(Visitor):
         self.met.append((said, self.page.evaluate(PLACES), pictures))
 
 
+class DeciderByMouse(Decider, Mouse):
+    """The same by the mouse."""
+
+
+class DeciderByTouch(Decider, Fingers):
+    """The same by touch."""
+
+
+HANDS: dict[str, type[Decider]] = {"keyboard": Decider, "mouse": DeciderByMouse, "touch": DeciderByTouch}
+
+
 def test_a_picture_is_decided_alone_and_again_in_the_same_place(
-    study: Study, server: WebServer, page: Page
+    study: Study, server: WebServer, place: Page, hand: str
 ) -> None:
     practice = [row["answer"] for row in study.practice if not row["example"]]
-    decider = Decider(page, practice, {})
+    decider = HANDS[hand](place, practice, {})
     decider.arrive(f"{server.url}/join/advised/?person=ada&submission=s1")
     while not decider.met:
         decider.step()
-    # The first decision is stored; the page is lost before the second one.
-    page.reload()
+    # Once the same picture comes again, the first decision is kept; then the page is lost.
+    assert decider.settle() == "trial"
+    place.reload()
     assert decider.settle() == "block"
     decider.walk("finish")
     texts = dict(definition_of(study).choices)
@@ -75,12 +89,12 @@ def test_a_picture_is_decided_alone_and_again_in_the_same_place(
     assert [row["response"] for row in rows] == [value for value in decider.pressed if value in texts][-8:]
     for first, second in zip(rows[::2], rows[1::2], strict=True):
         assert (first["step"], second["step"], first["item"]) == ("first", "second", second["item"])
-    for place in range(0, 8, 2):
-        (alone, before, pictures), (again, after, both) = decider.met[place : place + 2]
-        earlier, advice = (texts[rows[place + at][name]] for at, name in ((0, "response"), (1, "advice")))
+    for nth in range(0, 8, 2):
+        (alone, before, pictures), (again, after, both) = decider.met[nth : nth + 2]
+        earlier, advice = (texts[rows[nth + at][name]] for at, name in ((0, "response"), (1, "advice")))
         assert alone == ["Which is it?"] and pictures == 1 and both == 2
         assert again == [f"Your first answer: {earlier}", f"The machine's answer: {advice}", "Which is it?"]
         assert before == after, "nothing moves between the two"
     times = Response.objects.filter(trial__kind="decide").values_list("context", flat=True)
-    assert all(context["onset_ms"] > 0 and context["input"] == "keyboard" for context in times)
+    assert all(context["onset_ms"] > 0 and context["input"] == hand for context in times)
     assert sum(context["reloads"] for context in times) == 1

@@ -1,5 +1,5 @@
-"""Sessions of an expert and of a lead in Chromium against the production server, by the keyboard alone: what
-was pressed is what is stored and exported, and no page tells who else answers."""
+"""Sessions of an expert and of a lead in Chromium against the production server, by keyboard, by mouse and by
+touch alone: what was pressed is what is stored and exported, and no page tells who else answers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from experiments.models import HandOut, Response, Session, Study
 from experiments.stages import freeze
 from tests.experiments.protocols import REVIEW, SOLVE, solved, staged
 from tests.journeys.blind_words import told
+from tests.journeys.hands import Fingers, Mouse
 from tests.journeys.visitor import Visitor
 
 if TYPE_CHECKING:
@@ -52,6 +53,17 @@ class Blind(Visitor):
         super().step()
 
 
+class BlindMouse(Blind, Mouse):
+    """The same by the mouse."""
+
+
+class BlindFingers(Blind, Fingers):
+    """The same by touch."""
+
+
+HANDS: dict[str, type[Blind]] = {"keyboard": Blind, "mouse": BlindMouse, "touch": BlindFingers}
+
+
 @pytest.fixture
 def study(
     request: pytest.FixtureRequest, transactional_db: None, store_folder: Path, tmp_path: Path
@@ -62,10 +74,10 @@ def study(
     return staged(tmp_path / "v", "judged", REVIEW.replace("instructed = 0", CHECKED))
 
 
-def walked(study: Study, server: WebServer, page: Page) -> Blind:
+def walked(study: Study, server: WebServer, page: Page, hand: str) -> Blind:
     """A whole session, from the first page to the last."""
     practice = [row["answer"] for row in study.practice if not row["example"]]
-    person = Blind(page, practice, {})
+    person = HANDS[hand](page, practice, {})
     person.arrive(f"{server.url}/join/{study.slug}/?person=ada&submission=s1")
     assert page.title() == study.definition["title"]
     person.walk("finish")
@@ -81,29 +93,32 @@ def exported(study: Study, kind: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("study", ["solve"], indirect=True)
-def test_an_expert_s_session(study: Study, server: WebServer, page: Page) -> None:
-    expert = walked(study, server, page)
+def test_an_expert_s_session(study: Study, server: WebServer, place: Page, hand: str) -> None:
+    expert = walked(study, server, place, hand)
     rows = list(Response.objects.order_by("position").select_related("trial"))
     assert [row.value["choice"] for row in rows] == expert.pressed[-len(rows) :]
     tasks = [row for row in rows if row.trial.kind == "solve"]
     assert len(tasks) >= 8 and len(rows) - len(tasks) == 2
     assert {row.value["choice"] for row in tasks} == {"left", "right"}
+    strokes = 2 if hand == "keyboard" else 1
     for row in tasks:
-        # The frame begins in the middle of the grid; its cell was marked, and the one to its right.
+        # The frame begins in the middle of the grid; its cell was marked, and the one to its right: by the
+        # keyboard each alone, by a pointer both in one stroke.
         assert row.value["region"] == [10, 11]
         noted = row.context
-        assert (noted["strokes"], noted["undos"], noted["marked_with"]) == (2, 0, "keyboard")
+        assert (noted["strokes"], noted["undos"]) == (strokes, 0)
+        assert (noted["marked_with"], noted["input"]) == (hand, hand)
         assert 0 <= noted["first_stroke_ms"] <= row.rt_ms <= row.shown_ms
     for cells, row in zip(exported(study, "solve"), tasks, strict=True):
-        assert (cells["region_cells"], cells["strokes"], cells["marked_with"]) == (2, 2, "keyboard")
+        assert (cells["region_cells"], cells["strokes"], cells["marked_with"]) == (2, strokes, hand)
         assert json.loads(cells["region"]) == row.value["region"]
         assert cells["first_stroke_ms"] == row.context["first_stroke_ms"]
 
 
 @pytest.mark.parametrize("study", ["review"], indirect=True)
-def test_a_lead_s_session(study: Study, server: WebServer, page: Page) -> None:
-    page.add_init_script(WATCH)
-    lead = walked(study, server, page)
+def test_a_lead_s_session(study: Study, server: WebServer, place: Page, hand: str) -> None:
+    place.add_init_script(WATCH)
+    lead = walked(study, server, place, hand)
     session = Session.objects.get(study=study)
     rows = list(Response.objects.filter(session=session).order_by("position").select_related("trial"))
     judged = [row for row in rows if row.trial.kind == "review"]
@@ -115,11 +130,11 @@ def test_a_lead_s_session(study: Study, server: WebServer, page: Page) -> None:
     assert set(handed) == {row.trial_id for row in judged}
     for row in judged:
         server_ms = (row.received_at - handed[row.trial_id]).total_seconds() * 1000
-        assert 0 < row.rt_ms <= row.shown_ms <= server_ms + 1
+        assert 0 < row.rt_ms <= row.shown_ms <= server_ms + 1 and row.context["input"] == hand
     for cells, row in zip(exported(study, "review"), judged, strict=True):
         assert bool(cells["accepted"]) is row.value["accept"]
     # Between two of them in a part the page was blank, no shorter than the study says, and nothing else came.
-    seen: list[tuple[str, float]] = page.evaluate("gaps")
+    seen: list[tuple[str, float]] = place.evaluate("gaps")
     blanks = [
         after - now
         for (before, _), (between, now), (following, after) in zip(seen, seen[1:], seen[2:], strict=False)

@@ -35,8 +35,12 @@ def stage_of(page: Page, role: str, language: str) -> staged.Stage:
         title="Digits in dots",
         language=language,
     )
-    own = staged.solve() if role == "solve" else staged.review()
-    trials = [own, staged.instructed(CHECK[language]), staged.solve() if role == "solve" else staged.review()]
+    asked = staged.solve() if role == "solve" else staged.review()
+    trials = [
+        asked,
+        staged.instructed(CHECK[language]),
+        staged.solve() if role == "solve" else staged.review(),
+    ]
     shown = staged.state(staged.facts(study, legend=None, instructions=""), trials)
     return staged.Stage(page, shown, one_by_one=role == "review")
 
@@ -45,10 +49,10 @@ def stage_of(page: Page, role: str, language: str) -> staged.Stage:
 @pytest.mark.parametrize("role", DESIGNS)
 def test_no_page_of_the_trials_tells_it(page: Page, role: str, language: str) -> None:
     stage = stage_of(page, role, language)
-    found: dict[str, list[str]] = {}
+    words_of: dict[str, list[str]] = {}
 
     def look(name: str) -> None:
-        found[name] = told(page)
+        words_of[name] = told(page)
 
     page.goto(f"{staged.SITE}/join/staged/")
     page.locator("[data-page=block] .button.primary:not(:disabled)").wait_for()
@@ -76,8 +80,8 @@ def test_no_page_of_the_trials_tells_it(page: Page, role: str, language: str) ->
     page.reload()
     page.locator("[data-page=block]").wait_for()
     look("coming back")
-    assert {name: words for name, words in found.items() if words} == {}
-    assert len(found) == (8 if role == "solve" else 6)
+    assert {name: words for name, words in words_of.items() if words} == {}
+    assert len(words_of) == (8 if role == "solve" else 6)
 
 
 def plant(script: str) -> Callable[[Page], Any]:

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.journeys.conftest import world
-from tests.journeys.visitor import FRESH, PATIENCE_MS, Visitor
+from tests.journeys.hands import Fingers, tablet
+from tests.journeys.visitor import PATIENCE_MS
 from tests.services import WebServer
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, CDPSession, Locator, Page, ViewportSize
+    from playwright.sync_api import Browser, CDPSession, Locator, Page
 
 pytestmark = pytest.mark.browser
-
-TABLET: ViewportSize = {"width": 1024, "height": 768}
 
 
 @pytest.fixture(scope="module")
@@ -26,63 +25,20 @@ def opened(module_env: dict[str, str], tmp_path_factory: pytest.TempPathFactory)
     return world(module_env, "open", str(folder), "blocks = 1", "min_view_ms = 50")
 
 
-class Fingers(Visitor):
-    """Taps, and presses no key."""
-
-    def tap(self, selector: str) -> None:
-        target = self.page.locator(selector).first
-        box = target.bounding_box()
-        assert box is not None and box["width"] >= 44 and box["height"] >= 44, (selector, box)
-        target.tap()
-
-    def choose(self, question: str, value: str) -> None:
-        self.tap(f'[data-question="{question}"] .option:has(input[value="{value}"])')
-
-    def press_primary(self) -> None:
-        selector = "[data-page]:not([data-done]) .button.primary:not(:disabled)"
-        self.page.wait_for_selector(selector)
-        handle = self.page.locator(selector).first
-        self.page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
-        handle.evaluate("button => button.dataset.next = '1'")
-        self.leave("[data-page]")
-        self.tap("[data-next]")
-
-    def answer(self) -> None:
-        values = [str(each.get_attribute("data-value")) for each in self.page.locator(FRESH).all()]
-        value = self.pick(values)
-        self.tap_answer(value)
-        self.pressed.append(value)
-
-    def practise(self) -> None:
-        self.tap_answer(self.practice[self.practised])
-        self.practised += 1
-        if self.settle() == "trial" and self.page.locator(FRESH).count() == 1:
-            self.tap_answer("seen")
-
-    def tap_answer(self, value: str) -> None:
-        self.page.locator(f'{FRESH}[data-value="{value}"]').evaluate("button => button.dataset.next = '1'")
-        self.leave(".board")
-        self.tap("[data-next]")
-
-
 def test_it_takes_a_session_by_touch_alone(
     browser: Browser, opened: dict[str, Any], site: WebServer, module_env: dict[str, str]
 ) -> None:
-    context = browser.new_context(viewport=TABLET, has_touch=True, is_mobile=True)
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE_MS)
-    page.keyboard.press = None  # type: ignore[method-assign, assignment]
-    visitor = Fingers(page, opened["practice"], opened["quiz"])
-    visitor.arrive(f"{site.url}/join/small/?person=tom&submission=t1")
-    while not (visitor.settle() == "trial" and page.locator(".reservoir-toggle").count()):
-        visitor.step()
-    visitor.tap(".reservoir-toggle")
-    visitor.tap(".tile")
-    assert page.locator(".tile.enlarged").count() == 1
-    visitor.walk("comment")
-    visitor.press_primary()
-    assert visitor.settle() == "finish"
-    context.close()
+    with tablet(browser) as page:
+        visitor = Fingers(page, opened["practice"], opened["quiz"])
+        visitor.arrive(f"{site.url}/join/small/?person=tom&submission=t1")
+        while not (visitor.settle() == "trial" and page.locator(".reservoir-toggle").count()):
+            visitor.step()
+        visitor.tap(".reservoir-toggle")
+        visitor.tap(".tile")
+        assert page.locator(".tile.enlarged").count() == 1
+        visitor.walk("comment")
+        visitor.press_primary()
+        assert visitor.settle() == "finish"
     told = world(module_env, "tell")
     assert told["sessions"][-1]["state"] == "finished"
     mine = told["responses"][-len(visitor.pressed) :]

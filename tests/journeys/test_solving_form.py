@@ -12,6 +12,7 @@ from experiments.window import LOW_MAX_PX, PHONE, STACKED_MAX_PX, Marked, marked
 from tests.experiments.definitions import definition
 from tests.journeys import staged
 from tests.journeys.geometry import axe_findings, faults_of
+from tests.journeys.hands import draw_by_finger
 from tests.journeys.test_contrast import COLOURS, contrast
 from tests.journeys.test_preferences import MOTION, STILL
 from tests.journeys.test_rating_form import hidden
@@ -58,7 +59,7 @@ PARTS = ".plate, .mark-tool, .choosing legend, .choice, .sending .button"
 CUT = """() => [
     ...document.querySelectorAll(".choice, .mark-tool, .sending .button, .said, .hint"),
 ].filter(
-    e => e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight)
+    e => e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight
 ).map(e => `cut: ${e.textContent}`)"""
 AT_THE_KEYBOARD = "at the keyboard"
 NAME = "document.activeElement.getAttribute('aria-label') ?? document.activeElement.value"
@@ -80,7 +81,8 @@ def opened(page: Page, of: Any = USUAL, size: Size = (1280, 800), **facts: Any) 
     tasks = [staged.solve(answers, GRID), staged.solve(answers, GRID)]
     stage = staged.Stage(page, staged.state(staged.facts(shown, legend=None, **facts), tasks))
     stage.open()
-    page.locator(".plate:not([aria-disabled])").wait_for()
+    # Attached, not visible: a picture whose time is short may be gone before it is looked for.
+    page.locator(".plate:not([aria-disabled])").wait_for(state="attached")
     return stage
 
 
@@ -251,23 +253,6 @@ def test_by_the_keyboard_alone(page: Page) -> None:
     )
 
 
-FRAME = "new Promise(done => requestAnimationFrame(done))"
-REST = 8
-"""Frames after which a finger flings the page no more; a tap that follows a fling at once is none."""
-
-
-def touch(page: Page, *places: tuple[float, float]) -> None:
-    """One stroke of a finger, which comes to rest before it is lifted."""
-    session = page.context.new_cdp_session(page)
-    for number, place in enumerate((*places, *[places[-1]] * REST)):
-        page.evaluate(FRAME)
-        x, y = at(page, *place)
-        kind = "touchStart" if number == 0 else "touchMove"
-        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
-    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    session.detach()
-
-
 def test_by_touch_alone(browser: Browser) -> None:
     """A finger that marks does not scroll the page, on a page that could be scrolled."""
     size = {"width": PHONE[0], "height": PHONE[1]}
@@ -275,11 +260,11 @@ def test_by_touch_alone(browser: Browser) -> None:
     page = context.new_page()
     stage = opened(page, size=PHONE)
     page.add_style_tag(content="body { padding-block-end: 400px }")
-    touch(page, (5, 4), (5, 12), (5, 20))
+    draw_by_finger(page, at(page, 5, 4), at(page, 5, 12), at(page, 5, 20))
     assert page.evaluate("window.scrollY") == 0
     page.get_by_role("button", name="Small").tap()
     page.locator("[aria-label=Small][aria-pressed=true]").wait_for()
-    touch(page, (20, 9), (20, 9))
+    draw_by_finger(page, at(page, 20, 9), at(page, 20, 9))
     page.locator(".choice", has_text="1").tap()
     page.locator("input:checked").wait_for()
     send(page, page.locator(".sending .button").tap)

@@ -72,6 +72,7 @@ NETWORK = {
 LONGER = {"epochs": 30, "train_items": 1600}
 """What a network needs for plates whose colours are closer to each other."""
 NETWORK_READS = (0.7, 0.99)
+Drawn = tuple[Item, Painted]
 Feature = Callable[[Painted], Floats]
 Cue = tuple[str, Feature, Callable[[Painted], Painted], bool]
 """What is read, how, of which plates, and whether it should be found."""
@@ -228,11 +229,14 @@ def classifiers() -> Iterator[Any]:
     yield LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
 
 
-def best_read(dataset: PlatesDataset, feature: Feature, change: Callable[[Painted], Painted]) -> Read:
-    """How many of the plates for training the best of three classifiers reads from this feature."""
-    items = [item for item in dataset.items("model") if item.use == "task"]
-    rows = np.stack([feature(change(dataset.painted(item.key))) for item in items])
-    truths, groups = (np.array([getattr(item, name) for item in items]) for name in ("truth", "group"))
+def drawn_for_training(dataset: PlatesDataset) -> list[Drawn]:
+    return [(item, dataset.painted(item.key)) for item in dataset.items("model") if item.use == "task"]
+
+
+def best_read(drawn: Sequence[Drawn], feature: Feature, change: Callable[[Painted], Painted]) -> Read:
+    """How many of the plates the best of three classifiers reads from this feature."""
+    rows = np.stack([feature(change(painted)) for _, painted in drawn])
+    truths, groups = (np.array([getattr(item, name) for item, _ in drawn]) for name in ("truth", "group"))
     counts = []
     for classifier in classifiers():
         right = 0
@@ -240,7 +244,7 @@ def best_read(dataset: PlatesDataset, feature: Feature, change: Callable[[Painte
             said = classifier.fit(rows[learn], truths[learn]).predict(rows[judge])
             right += int((said == truths[judge]).sum())
         counts.append(right)
-    return Read(max(counts), len(items))
+    return Read(max(counts), len(drawn))
 
 
 def is_as_it_should(read: Read, name: str, should_be_found: bool) -> bool:
@@ -253,9 +257,9 @@ def is_as_it_should(read: Read, name: str, should_be_found: bool) -> bool:
 def cue_table(seed: int) -> int:
     wrong = []
     for line in LINES:
-        dataset = plates(axis=line, seed=seed, model_count=2000)
+        drawn = drawn_for_training(plates(axis=line, seed=seed, model_count=2000))
         for name, feature, change, should_be_found in CUES:
-            read = best_read(dataset, feature, change)
+            read = best_read(drawn, feature, change)
             print(f"{line:10} {name:30} {read}", flush=True)
             if not is_as_it_should(read, name, should_be_found):
                 wrong.append(f"{line}, {name}")

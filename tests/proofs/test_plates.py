@@ -14,9 +14,11 @@ from tests.proofs.plates import (
     NETWORK_READS,
     SEVERITIES,
     Cue,
+    Drawn,
     Read,
     best_read,
     contrasts,
+    drawn_for_training,
     faults_of,
     is_as_it_should,
     of_use,
@@ -44,10 +46,15 @@ def test_it_notices_colours_that_such_eyes_tell_apart() -> None:
     assert "does not fall" in faults_of([float(step) for step in range(len(SEVERITIES))], "protan", 0.6)
 
 
+@pytest.fixture(scope="module")
+def drawn() -> list[Drawn]:
+    return drawn_for_training(plates(model_count=800, known=0))
+
+
 @pytest.mark.parametrize("cue", CUES, ids=[name for name, *_ in CUES])
-def test_only_colour_and_what_is_planted_tells_the_digit(cue: Cue) -> None:
+def test_only_colour_and_what_is_planted_tells_the_digit(cue: Cue, drawn: list[Drawn]) -> None:
     name, feature, change, should_be_found = cue
-    read = best_read(plates(model_count=800, known=0), feature, change)
+    read = best_read(drawn, feature, change)
     assert is_as_it_should(read, name, should_be_found), read
 
 
