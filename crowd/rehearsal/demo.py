@@ -230,7 +230,7 @@ def _stopped(study: Study, outcomes: Sequence[Outcome], missing: int, barren: in
     sessions = Session.objects.filter(study=study, origin="simulated").values_list("reasons", flat=True)
     rules = Counter(reason["rule"] for reasons in sessions for reason in reasons)
     failed = [
-        f"{rule} ({RULES[rule].meaning if rule in RULES else 'no place was left'}): {count}"
+        f"{rule} ({RULES[rule].meaning if rule in RULES else 'there was no place for them'}): {count}"
         for rule, count in rules.most_common()
     ]
     failed += [
