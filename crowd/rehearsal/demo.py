@@ -301,8 +301,8 @@ def print_controls(
 def print_addresses(
     study: Study, url: str, terminal: Terminal, stays: bool, ended: Sequence[Study] = ()
 ) -> None:
-    """Where to look around; `ended` are the stages that came before: nobody can take part any more, the
-    dashboard has them."""
+    """Where to look around; `ended` are the stages that came before, which are closed: the dashboard
+    has them."""
     from crowd.dashboard.onetime import make_login_path
 
     users = get_user_model()
