@@ -388,6 +388,7 @@ def test_labels_that_leads_reject_are_uncertain() -> None:
     ]  # fmt: skip
     assert "Of 3 tasks with a reviewed answer of Labels, 2 had one that some lead rejected" in page(made)
     assert made.json()["usefulness"] is None and made.json()["order"] is None
+    assert "a run is missing" not in shown(made), "the study asks for one run"
 
 
 def test_regions_alone_audits_and_flags_are_counted_apart() -> None:
