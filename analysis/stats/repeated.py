@@ -228,7 +228,7 @@ def _sphericity(covariance: Floats, df: int, people: int) -> Sphericity:
     if weight <= 0:
         return Sphericity(gg, hf)
     statistic, cells = -weight * log_w, d * (d + 1) // 2 - 1
-    # The second term of the expansion, as in R's mauchly.test; 0 for three levels.
+    # The second term (Anderson 2003); R's mauchly.test has the number of cells in place of the last d.
     second = (d + 2) * (d - 1) * (d - 2) * (2 * d**3 + 6 * d**2 + 3 * d + 2) / (288 * (d * weight) ** 2)
     p, beyond = float(chi2.sf(statistic, cells)), float(chi2.sf(statistic, cells + 4))
     p = min(1.0, max(0.0, p + second * (beyond - p)))

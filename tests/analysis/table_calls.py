@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from analysis.stats import dunnett, effect_size, posthoc, repeated, welch
+from analysis.stats import dunnett, effect_size, factorial, posthoc, repeated, welch
 
 near = st.sampled_from([0.3, 0.1 + 0.2, 0.1 * 3, np.nextafter(0.3, 1), 1e-5, 0.0])
 anything = st.one_of(st.floats(), st.integers(-3, 40), st.none(), st.text(max_size=3), st.just(1j))
@@ -22,6 +22,8 @@ tables = st.one_of(
     lists,
 )
 names = st.lists(st.sampled_from("ab"), max_size=8)
+some_values = st.one_of(st.lists(st.one_of(near, st.floats(-3, 3)), min_size=9, max_size=9), lists)
+some_names = st.one_of(st.lists(st.sampled_from("pq"), min_size=9, max_size=9), names, lists)
 groups = st.dictionaries(st.sampled_from("abc"), lists, max_size=3)
 LEVEL = st.fixed_dictionaries({"level": levels})
 # By module and name: the arguments in order; a mapping as the last one holds those given by keyword.
@@ -32,6 +34,12 @@ TABLE_CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
         st.fixed_dictionaries({"variances": st.sampled_from(["equal", "separate", "none"]), "level": levels}),
     ),
     (effect_size, "hedges_g"): (lists, lists, LEVEL),
+    (factorial, "factorial_anova"): (
+        some_values,
+        st.dictionaries(st.sampled_from("ab"), some_names, max_size=2),
+        st.one_of(st.none(), st.dictionaries(st.sampled_from("bx"), some_values, max_size=1)),
+        st.fixed_dictionaries({"sum_of_squares": st.sampled_from(["II", "III", "IV"]), "level": levels}),
+    ),
     (posthoc, "benjamini_hochberg"): (st.one_of(st.lists(st.floats(0, 1), max_size=5), lists),),
     (repeated, "repeated_measures"): (
         tables,
