@@ -1,4 +1,4 @@
-"""Standardised differences of two independent groups: Hedges' g with its interval."""
+"""Standardised differences of two independent groups and within people, with their intervals."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 from scipy.special import gammaln, nctdtr
 
 from analysis.stats.results import (
+    ROUNDING,
     Interval,
     Row,
     StatsError,
@@ -62,9 +63,51 @@ def hedges_g(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Hed
             f"t = {t:g} is beyond {T_MAX:g}: there is next to no spread within the groups; look at the raw "
             "responses."
         )
-    j = float(np.exp(gammaln(df / 2) - gammaln((df - 1) / 2)) / np.sqrt(df / 2)) if df > 1 else 0.0
+    j = _small(df)
     low, high = (_noncentrality(t, df, quantile) * scale * j for quantile in (1 - tail, tail))
     return HedgesG(j * d, Interval(low, high, level), x.size, y.size)
+
+
+@dataclass(frozen=True, slots=True)
+class StandardisedChange:
+    """`g_z`: mean difference within people / standard deviation of the differences, corrected for small
+    samples. It grows with the correlation of the two values, so it is not compared with g between people."""
+
+    g_z: float
+    interval: Interval
+    n: int
+
+    def table(self) -> list[Row]:
+        """One row."""
+        return [{"g_z": self.g_z, **ends_of(self.interval), "n": self.n}]
+
+
+def standardised_change(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> StandardisedChange:
+    """g_z of two values per person (n,), (n,): J(n - 1) t / sqrt(n), its interval as that of `hedges_g`.
+
+    Raises StatsError for unequal lengths, fewer than two people, differences that are all equal, or |t| above
+    T_MAX.
+    """
+    tail = (1 - checked_level(level)) / 2
+    x, y = (checked_array(values, "A sample of g_z") for values in (first, second))
+    if x.size != y.size or x.size < 2:
+        raise StatsError(f"g_z got {x.size} and {y.size} values; give two per person, at least 2 people.")
+    change = x - y
+    spread = float(change.std(ddof=1))
+    largest = float(max(np.abs(x).max(), np.abs(y).max()))
+    if not has_spread(change) or spread <= ROUNDING * largest:
+        raise StatsError("All differences are equal, so g_z is not defined; look at the raw responses.")
+    scale, df = 1 / float(np.sqrt(x.size)), x.size - 1
+    t = float(change.mean()) / spread / scale
+    if abs(t) > T_MAX:
+        raise StatsError(f"t = {t:g} is beyond {T_MAX:g}: there is next to no spread; see the raw responses.")
+    low, high = (_noncentrality(t, df, quantile) * scale * _small(df) for quantile in (1 - tail, tail))
+    return StandardisedChange(_small(df) * t * scale, Interval(low, high, level), x.size)
+
+
+def _small(df: int) -> float:
+    """Hedges' factor J; 0 with one degree of freedom, for which no mean exists."""
+    return float(np.exp(gammaln(df / 2) - gammaln((df - 1) / 2)) / np.sqrt(df / 2)) if df > 1 else 0.0
 
 
 def _noncentrality(t: float, df: int, quantile: float) -> float:

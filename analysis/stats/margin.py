@@ -82,7 +82,7 @@ def margin_decision(difference: CrossedEstimate, margin: float, *, power: float 
             "A decision needs the interval of a difference of shares: "
             f"{difference.problem or 'this one is on another scale'}."
         )
-    decision = _decided(wide, narrow, margin)
+    decision = decided(wide, narrow, margin)
     factor = None
     if decision == "inconclusive":
         factor = _factor(difference.estimate, difference.se, margin, power)
@@ -101,7 +101,8 @@ def margin_decision(difference: CrossedEstimate, margin: float, *, power: float 
     )
 
 
-def _decided(wide: Interval, narrow: Interval, margin: float) -> Decision:
+def decided(wide: Interval, narrow: Interval, margin: float) -> Decision:
+    """The word for a 95 % and a 90 % interval of one difference."""
     if wide.high < -margin:
         return "worse"
     if wide.low > margin:

@@ -8,8 +8,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import mannwhitneyu, rankdata, wilcoxon
+from scipy.stats import t as student
 
-from analysis.stats.results import ROUNDING, Row, StatsError, checked_array, has_spread
+from analysis.stats.results import (
+    ROUNDING,
+    Interval,
+    Row,
+    StatsError,
+    checked_array,
+    checked_level,
+    has_spread,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +103,33 @@ def signed_rank(first: ArrayLike, second: ArrayLike) -> SignedRank:
     total = kept.size * (kept.size + 1) / 2
     p = min(1.0, float(result.pvalue))
     return SignedRank(w, p, 2 * w / total - 1, kept.size, x.size - kept.size, method)
+
+
+def signed_rank_interval(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Interval:
+    """The interval of the matched rank-biserial correlation of two values per person (n,), (n,).
+
+    (1 + r)/2 is a share, that of sums of two people's differences above 0; the interval is Wilson's, with the
+    number of people that the jackknife variance of that share stands for, at least n/2 and at most 3 n. The
+    usual ones with the error under no difference hold 67 % in place of 95 % beside a large correlation.
+    Raises StatsError as `signed_rank` does, and for fewer than three pairs that differ.
+    """
+    result = signed_rank(first, second)
+    n = result.pairs
+    if n < 3:
+        raise StatsError(f"{n} pairs differ; an interval needs at least 3.")
+    change = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+    size = float(np.abs(change).max())
+    scaled = np.round(change / size, 12)
+    kept = scaled[np.abs(scaled) > 1e-12]
+    signs = np.sign(kept[:, None] + kept[None, :])
+    means = (signs.sum(axis=1) - np.diag(signs)) / max(kept.size - 1, 1)
+    share = (1 + result.rank_biserial) / 2
+    variance = float(means.var(ddof=1)) * (n - 1) / (n - 2) / n
+    people = share * (1 - share) / variance if variance > 0 else 0.75 * n
+    people = min(max(people, n / 2), 3.0 * n)
+    z = float(student.ppf((1 + checked_level(level)) / 2, n - 1))
+    centre = (share + z**2 / (2 * people)) / (1 + z**2 / people)
+    half = z / (1 + z**2 / people) * np.sqrt(share * (1 - share) / people + z**2 / (4 * people**2))
+    low = -1.0 if share <= 0 else max(-1.0, float(2 * (centre - half) - 1))
+    high = 1.0 if share >= 1 else min(1.0, float(2 * (centre + half) - 1))
+    return Interval(low, high, level)

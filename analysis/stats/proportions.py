@@ -4,13 +4,14 @@ groups.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import chi2, norm
 
-from analysis.stats.results import COUNT_MAX, Interval, StatsError, checked_count, checked_level
+from analysis.stats.results import COUNT_MAX, Interval, Row, StatsError, checked_count, checked_level, ends_of
 
 
 def wilson(count: int, total: int, *, level: float = 0.95) -> Interval:
@@ -40,6 +41,40 @@ def newcombe(
     low = p1 - p2 - float(np.hypot(p1 - first.low, second.high - p2))
     high = p1 - p2 + float(np.hypot(first.high - p1, p2 - second.low))
     return Interval(low, high, level)
+
+
+@dataclass(frozen=True, slots=True)
+class OddsRatio:
+    """Odds of the first over odds of the second. `is_corrected`: .5 was added to each of the four counts,
+    because one of them is 0 (Haldane 1956, Anscombe 1956)."""
+
+    ratio: float
+    interval: Interval
+    is_corrected: bool
+
+    def table(self) -> list[Row]:
+        """One row."""
+        return [{"odds_ratio": self.ratio, **ends_of(self.interval), "is_corrected": self.is_corrected}]
+
+
+def odds_ratio(
+    count_first: int, total_first: int, count_second: int, total_second: int, *, level: float = 0.95
+) -> OddsRatio:
+    """The odds ratio of two independent samples with Woolf's (1955) interval, on the scale of its logarithm.
+
+    Raises StatsError for counts beyond their totals, or totals of 0.
+    """
+    z = float(norm.ppf((1 + checked_level(level)) / 2))
+    cells = []
+    for count, total in ((count_first, total_first), (count_second, total_second)):
+        if checked_count(count, "The count") > checked_count(total, "The total", least=1):
+            raise StatsError(f"An odds ratio needs 0 <= count <= total, got {count} of {total}.")
+        cells += [int(count), int(total) - int(count)]
+    is_corrected = min(cells) == 0
+    a, b, c, d = (cell + 0.5 * is_corrected for cell in cells)
+    centre, half = math.log(a * d / (b * c)), z * math.sqrt(1 / a + 1 / b + 1 / c + 1 / d)
+    interval = Interval(math.exp(centre - half), math.exp(centre + half), level)
+    return OddsRatio(a * d / (b * c), interval, is_corrected)
 
 
 @dataclass(frozen=True, slots=True)

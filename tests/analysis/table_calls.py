@@ -7,7 +7,21 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from analysis.stats import dunnett, effect_size, posthoc, welch
+from analysis.stats import (
+    dunnett,
+    effect_size,
+    equivalence,
+    factorial,
+    nonparametric,
+    paired,
+    posthoc,
+    proportions,
+    ranks,
+    reliability,
+    repeated,
+    response_times,
+    welch,
+)
 
 near = st.sampled_from([0.3, 0.1 + 0.2, 0.1 * 3, np.nextafter(0.3, 1), 1e-5, 0.0])
 anything = st.one_of(st.floats(), st.integers(-3, 40), st.none(), st.text(max_size=3), st.just(1j))
@@ -15,6 +29,16 @@ counts = st.one_of(st.integers(0, 40), anything)
 levels = st.one_of(st.just(0.95), st.floats(0, 1), anything)
 clean = st.lists(st.one_of(st.floats(-10, 10), near), max_size=8)
 lists = st.one_of(clean, clean, st.lists(anything, max_size=5), st.lists(clean, max_size=3))
+tables = st.one_of(
+    st.integers(1, 4).flatmap(
+        lambda n: st.lists(st.lists(st.one_of(near, st.floats(-3, 3)), min_size=n, max_size=n), max_size=8)
+    ),
+    lists,
+)
+names = st.lists(st.sampled_from("ab"), max_size=8)
+some_values = st.one_of(st.lists(st.one_of(near, st.floats(-3, 3)), min_size=9, max_size=9), lists)
+some_names = st.one_of(st.lists(st.sampled_from("pq"), min_size=9, max_size=9), names, lists)
+some_times = st.one_of(st.lists(st.floats(0.1, 9), min_size=9, max_size=9), some_values, lists)
 groups = st.dictionaries(st.sampled_from("abc"), lists, max_size=3)
 LEVEL = st.fixed_dictionaries({"level": levels})
 # By module and name: the arguments in order; a mapping as the last one holds those given by keyword.
@@ -25,7 +49,57 @@ TABLE_CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
         st.fixed_dictionaries({"variances": st.sampled_from(["equal", "separate", "none"]), "level": levels}),
     ),
     (effect_size, "hedges_g"): (lists, lists, LEVEL),
+    (effect_size, "standardised_change"): (some_values, some_values, LEVEL),
+    (paired, "paired_differences"): (
+        tables,
+        st.sampled_from(["ab", "abc", "abcd", "aab"]),
+        st.sampled_from([None, "a", "z"]),
+        st.fixed_dictionaries({"correction": st.sampled_from(["holm", "bh", "none"]), "level": levels}),
+    ),
+    (factorial, "factorial_anova"): (
+        some_values,
+        st.dictionaries(st.sampled_from("ab"), some_names, max_size=2),
+        st.one_of(st.none(), st.dictionaries(st.sampled_from("bx"), some_values, max_size=1)),
+        st.fixed_dictionaries({"sum_of_squares": st.sampled_from(["II", "III", "IV"]), "level": levels}),
+    ),
     (posthoc, "benjamini_hochberg"): (st.one_of(st.lists(st.floats(0, 1), max_size=5), lists),),
+    (nonparametric, "signed_rank_interval"): (some_values, some_values, LEVEL),
+    (equivalence, "equivalent_means"): (lists, lists, st.one_of(st.floats(0, 2), anything)),
+    (equivalence, "equivalent_shares"): (counts, counts, counts, counts, levels),
+    (proportions, "odds_ratio"): (counts, counts, counts, counts, LEVEL),
+    (reliability, "split_half"): (
+        tables,
+        st.fixed_dictionaries(
+            {"draws": st.sampled_from([20, 0, -1, "9"]), "seed": st.sampled_from([0, -1, "9"])}
+        ),
+    ),
+    (reliability, "intraclass"): (tables, LEVEL),
+    (reliability, "item_statistics"): (
+        st.one_of(
+            st.lists(st.lists(st.sampled_from([0, 1, np.nan]), min_size=2, max_size=2), max_size=6), tables
+        ),
+        st.sampled_from(["ab", "abc", ""]),
+        LEVEL,
+    ),
+    (response_times, "log_summary"): (some_times, LEVEL),
+    (response_times, "ex_gaussian"): (
+        st.one_of(st.lists(st.floats(0.1, 9), min_size=40, max_size=44), some_times),
+    ),
+    (response_times, "speed_accuracy"): (
+        st.one_of(st.lists(st.sampled_from([0, 1]), min_size=9, max_size=9), lists),
+        some_times,
+        some_names,
+        st.fixed_dictionaries({"bins": st.sampled_from([2, 3, 0, "9"]), "level": levels}),
+    ),
+    (ranks, "kruskal_wallis"): (groups, LEVEL),
+    (ranks, "friedman"): (tables, st.sampled_from(["ab", "abc", "abcd", "aab"]), LEVEL),
+    (ranks, "rank_biserial_interval"): (st.one_of(st.floats(-1, 1), anything), counts, counts, LEVEL),
+    (repeated, "repeated_measures"): (
+        tables,
+        st.sampled_from([{"w": "xy"}, {"w": "xyz"}, {"v": "xy", "w": "xy"}, {}, {"w": "xx"}]),
+        st.one_of(st.none(), names),
+        st.fixed_dictionaries({"between": st.sampled_from("gw"), "level": levels}),
+    ),
     (welch, "welch_anova"): (groups,),
     (welch, "games_howell"): (groups, LEVEL),
 }

@@ -16,6 +16,8 @@ LEAST_PEOPLE = 5
 """With fewer in a condition Utility has no interval any more: they held too seldom."""
 MADE_OTHERWISE = {"utility", "utility_k", "utility_simultaneous"}
 """Intervals that were bootstraps and are Fieller's. `utility_fieller` was Fieller's then, and is the same."""
+OF_TRIALS = re.compile(r"\.as_assigned\.conditions\[\d+\]\.(utility|intervals\.utility_fieller\[\d\])$")
+"""Of people who left in the middle of a block: by all their trials now, by the mean over their blocks then."""
 
 
 def differences(before: object, after: object, where: str = "") -> Iterator[str]:
@@ -24,7 +26,7 @@ def differences(before: object, after: object, where: str = "") -> Iterator[str]
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         for place, (old, new) in enumerate(zip(before, after, strict=True)):
             yield from differences(old, new, f"{where}[{place}]")
-    elif not _equal(before, after):
+    elif not _equal(before, after) and not OF_TRIALS.fullmatch(where):
         yield f"{where}: {before!r:.80} became {after!r:.80}"
 
 
@@ -62,12 +64,14 @@ def _equal(before: object, after: object) -> bool:
 
 
 def table_of(printed: str, *first: str) -> list[list[str]]:
-    """The rows of a printed table that begin with these words. Of the main table without the interval of
-    Utility and p, and without its star, which are those of other methods now."""
-    rows = [re.split(r"\s{2,}", line.strip()) for line in printed.splitlines() if line.startswith(first)]
-    main = [len(row) > 6 and row[1].isdigit() for row in rows]
+    """The rows of the printed main table that begin with these words, without the interval of Utility and p,
+    and without its star, which are those of other methods now."""
+    lines = (line.strip() for line in printed.splitlines() if line.startswith(first))
+    rows = [re.split(r"\s{2,}", line) for line in lines]
     return [
-        [*row[:-3], row[-3].rstrip("*")] if is_main else row for row, is_main in zip(rows, main, strict=True)
+        [*row[:-3], row[-3].rstrip("*")] if len(row) > 6 else row
+        for row in rows
+        if row[1] == "n" or row[1].isdigit()
     ]
 
 

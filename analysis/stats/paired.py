@@ -1,0 +1,106 @@
+"""Conditions within people, two at a time: differences with t, simultaneous intervals and corrected p."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import t as student
+
+from analysis.stats.effect_size import StandardisedChange, standardised_change
+from analysis.stats.posthoc import benjamini_hochberg, holm
+from analysis.stats.results import Interval, Row, StatsError, checked_array, checked_level, ends_of
+
+Correction = Literal["holm", "bh"]
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDifference:
+    """Mean of the people's differences, first - second. `p` is corrected over all pairs; `interval` holds for
+    all of them at once (Bonferroni); `size`: g_z with its own interval."""
+
+    first: str
+    second: str
+    difference: float
+    t: float
+    p: float
+    interval: Interval
+    size: StandardisedChange
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDifferences:
+    """The pairs in the order of the conditions, or each condition against the control; `df` = people - 1."""
+
+    pairs: tuple[PairedDifference, ...]
+    df: int
+    correction: Correction
+
+    def table(self) -> list[Row]:
+        """A row per pair; `g_low` and `g_high` are the ends of g_z."""
+        return [
+            {
+                "first": pair.first,
+                "second": pair.second,
+                "difference": pair.difference,
+                **ends_of(pair.interval),
+                "t": pair.t,
+                "df": self.df,
+                "p": pair.p,
+                "g_z": pair.size.g_z,
+                "g_low": pair.size.interval.low,
+                "g_high": pair.size.interval.high,
+            }
+            for pair in self.pairs
+        ]
+
+
+def paired_differences(
+    table: ArrayLike,
+    conditions: Sequence[str],
+    control: str | None = None,
+    *,
+    correction: Correction = "holm",
+    level: float = 0.95,
+) -> PairedDifferences:
+    """Paired t tests of `table` (people, conditions): of all pairs, or of each condition against `control`.
+
+    Each pair has its own standard error, so sphericity is not assumed. Raises StatsError for missing values,
+    fewer than two people or conditions, names that are not one per column, a control that is none of them, or
+    a pair whose differences are all equal.
+    """
+    checked_level(level)
+    y = checked_array(table, "The table of people and conditions", dimensions=2)
+    names = [str(name) for name in conditions]
+    if len(names) != y.shape[1] or len(set(names)) != len(names) or min(y.shape) < 2:
+        raise StatsError(
+            f"There are {y.shape[0]} people, {y.shape[1]} conditions and {len(set(names))} names; give at "
+            "least 2 people and 2 conditions, each with a name of its own."
+        )
+    if control is not None and control not in names:
+        raise StatsError(f"The control {control!r} is no condition; they are {', '.join(names)}.")
+    if correction not in ("holm", "bh"):
+        raise StatsError(f"The correction is {correction!r}; name it 'holm' or 'bh'.")
+    chosen = list(combinations(names, 2))
+    if control is not None:
+        chosen = [(name, control) for name in names if name != control]
+    df = len(y) - 1
+    width = float(student.ppf(1 - (1 - level) / (2 * len(chosen)), df))
+    made, raw = [], []
+    for first, second in chosen:
+        x, other = y[:, names.index(first)], y[:, names.index(second)]
+        size = standardised_change(x, other, level=level)
+        change = x - other
+        difference, se = float(change.mean()), float(change.std(ddof=1) / np.sqrt(change.size))
+        made.append((first, second, difference, se, size))
+        raw.append(2 * float(student.sf(abs(difference) / se, df)))
+    corrected = holm(raw) if correction == "holm" else benjamini_hochberg(raw)
+    pairs = tuple(
+        PairedDifference(a, b, d, d / se, p, Interval(d - width * se, d + width * se, level), size)
+        for (a, b, d, se, size), p in zip(made, corrected, strict=True)
+    )
+    return PairedDifferences(pairs, df, correction)
