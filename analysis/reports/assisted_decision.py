@@ -286,8 +286,9 @@ def _contrast_table(key: str, title: str, made: Sequence[AdviceContrast], facts:
         for c in made
     )
     note = (
-        f"Percentage points, on the pictures that both have, each counting alike. {INTERVALS} Holm: over the "
-        "contrasts of one heading."
+        "Percentage points, on the pictures that both have, at the declared accuracy of the advice: pictures "
+        "of right advice count alike, those of wrong advice too, and both kinds as often as they are met. "
+        f"{INTERVALS} Holm: over the contrasts of one heading."
     )
     columns = ("", "Condition", "People", "Pictures", "Difference", "95 %", "p", "p, Holm")
     return Table(key, title, columns, lines, note, left=2)

@@ -126,9 +126,14 @@ def test_contrasts_are_of_means_on_shared_items() -> None:
 
 
 def test_items_that_one_condition_lacks_are_left_out_of_a_contrast() -> None:
-    less = {**BY_HAND, "plain": {p: rows[:2] for p, rows in BY_HAND["plain"].items()}}
+    less = {**BY_HAND, "plain": {p: [rows[1], rows[3]] for p, rows in BY_HAND["plain"].items()}}
     made = contrasts(decision_rows(frames_of(less)), FACTS, "final")
     assert made[0].result is not None and made[0].result.items == 2
+    # Of i2 and of i4 one decision of two is right, in both conditions.
+    assert made[0].result.estimate == 0
+    right = {**BY_HAND, "plain": {p: rows[:2] for p, rows in BY_HAND["plain"].items()}}
+    (none_wrong, *_) = contrasts(decision_rows(frames_of(right)), FACTS, "final")
+    assert none_wrong.result is None and "No item of one of the strata" in none_wrong.problem
     apart = {**BY_HAND, "plain": {"p1": decisions("j1 a a a a")}}
     (first, *_) = contrasts(decision_rows(frames_of(apart)), FACTS, "final")
     assert first.result is None and "No item was answered in both groups" in first.problem
