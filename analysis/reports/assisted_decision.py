@@ -53,7 +53,6 @@ POST_TREATMENT = (
     "their numbers as well."
 )
 NOT_SHOWN = "advice not shown"
-FAMILIES = {"advice": "Against a second look without advice", "explanation": "Against unexplained advice"}
 
 
 def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Report:
@@ -274,8 +273,8 @@ def _contrast_table(key: str, title: str, made: Sequence[AdviceContrast], facts:
     labels = {c.name: c.label for c in facts.conditions}
     lines = tuple(
         (
-            FAMILIES[c.family],
             labels[c.first],
+            labels[c.second],
             str(c.result.people) if c.result else "0",
             str(c.result.items) if c.result else "0",
             number(100 * c.result.estimate if c.result else None, 1),
@@ -288,9 +287,10 @@ def _contrast_table(key: str, title: str, made: Sequence[AdviceContrast], facts:
     note = (
         "Percentage points, on the pictures that both have, at the declared accuracy of the advice: pictures "
         "of right advice count alike, those of wrong advice too, and both kinds as often as they are met. "
-        f"{INTERVALS} Holm: over the contrasts of one heading."
+        f"{INTERVALS} Holm: over the contrasts with a second look without advice, and over those with "
+        "unexplained advice."
     )
-    columns = ("", "Condition", "People", "Pictures", "Difference", "95 %", "p", "p, Holm")
+    columns = ("Condition", "Less", "People", "Pictures", "Difference", "95 %", "p", "p, Holm")
     return Table(key, title, columns, lines, note, left=2)
 
 
@@ -428,8 +428,8 @@ def _sets(made: Sequence[AdviceContrast], frames: Frames, facts: StudyFacts) -> 
     labels = {c.name: c.label for c in facts.conditions}
     lines = tuple(
         (
-            FAMILIES[c.family],
             labels[c.first],
+            labels[c.second],
             name,
             str(c.result.people) if c.result else "0",
             number(100 * c.result.estimate if c.result else None, 1),
@@ -439,7 +439,7 @@ def _sets(made: Sequence[AdviceContrast], frames: Frames, facts: StudyFacts) -> 
         for place in range(len(sets["Kept"]))
         for name, c in ((name, every[place]) for name, every in sets.items())
     )
-    columns = ("", "Condition", "People are", "n", "Difference", "95 %", "p, Holm")
+    columns = ("Condition", "Less", "People are", "n", "Difference", "95 %", "p, Holm")
     note = (
         "Accuracy gain, percentage points. As assigned: everybody who got a place and decided about some "
         "picture twice, without the rules that act after assignment."
