@@ -147,8 +147,8 @@ class AssistedDecision(BaseParadigm):
         "and of wrong advice are strata), people and items both as drawn at random (two-way clustered "
         "errors), two-sided, with Holm's correction over the contrasts of each of the two families. Final "
         "accuracy likewise, and against first decisions, the advice alone, and the better of both. "
-        "Secondary: RAIR and RSR (after Schemmer et al. 2023), pooled over trials, bootstrap over people; over- "
-        "and under-reliance; switches by correctness of the advice and without advice; "
+        "Secondary: RAIR and RSR (after Schemmer et al. 2023), pooled over trials, bootstrap over people; "
+        "over- and under-reliance; switches by correctness of the advice and without advice; "
         "d' and criterion of following."
     )
 
