@@ -15,6 +15,7 @@ from analysis.reports.assisted_scores import (
     SHARES,
     AccuracyRow,
     AdviceContrast,
+    Beside,
     RelianceRow,
     Share,
     accuracy_rows,
@@ -120,6 +121,7 @@ def _main(sections: Sequence[Section]) -> tuple[Main, ...]:
     said = {section.key: section.paragraphs for section in sections}
     return (
         Main(tables["conditions"], said.get("conditions", ())),
+        Main(tables.get("beside")),
         Main(tables.get("gain_contrasts"), said.get("contrasts", ())),
         Main(tables.get("reliance")),
     )
@@ -145,38 +147,15 @@ def _conditions(made: Sequence[AccuracyRow], facts: StudyFacts, look: figures.Lo
             _ends(row.final),
             _points(row.gain),
             _ends(row.gain),
-            _beside(row, "over_advice"),
-            _beside(row, "over_better"),
         )
         for row in made
     )
-    columns = (
-        "Condition",
-        "n",
-        "First %",
-        "Second %",
-        "95 %",
-        "Gain",
-        "95 %",
-        "Less advice alone",
-        "Less the better of both",
-    )
-    advice = {row.advice for row in made if row.advice is not None}
+    columns = ("Condition", "n", "First %", "Second %", "95 %", "Gain", "95 %")
     note = (
         "Share of decisions that name what the picture shows. Gain: second less first, percentage points. "
-        "Less advice alone, less the better of both: accuracy of second decisions less that of the advice "
-        f"({', '.join(percent(share) for share in sorted(advice)) or NONE} % by design), and less that or "
-        "people's own first decisions, whichever is higher, with intervals. "
         f"{INTERVALS} {' '.join(facts.stimuli)}"
     ).rstrip()
-    table = Table(
-        "conditions",
-        "Accuracy of first and second decisions",
-        columns,
-        lines,
-        note,
-        short=("Condition", "n", "First %", "Second %", "", "Gain", "95 %", "", ""),
-    )
+    table = Table("conditions", "Accuracy of first and second decisions", columns, lines, note)
     drawn = [row for row in made if row.initial is not None]
     figure = Figure(
         "accuracy",
@@ -187,7 +166,30 @@ def _conditions(made: Sequence[AccuracyRow], facts: StudyFacts, look: figures.Lo
     )
     said = tuple(_team(row) for row in made if row.is_advised and row.over_better is not None)
     content = [row.as_json() for row in made]
-    return Section("conditions", "Accuracy", content, said, (table,), (figure,) if drawn else ())
+    tables = (table, _beside_table(made))
+    return Section("conditions", "Accuracy", content, said, tables, (figure,) if drawn else ())
+
+
+def _beside_table(made: Sequence[AccuracyRow]) -> Table:
+    """Second decisions against people alone, the advice alone, and the better of both; without advice nothing
+    is held against it."""
+    advised = [row for row in made if row.is_advised]
+    lines = tuple(
+        (
+            row.condition.label,
+            *(_points(row.gain), _ends(row.gain)),
+            *(cell for told in (row.over_advice, row.over_better) for cell in _beside(told)),
+        )
+        for row in advised
+    )
+    columns = ("Condition", "Less first", "95 %", "Less advice alone", "95 %", "Less better of both", "95 %")
+    advice = sorted({row.advice for row in advised if row.advice is not None})
+    note = (
+        "Accuracy of second decisions, percentage points, less that of people's own first decisions, less "
+        f"that of the advice ({', '.join(percent(share) for share in advice) or NONE} % by design), and less the "
+        "higher of both."
+    )
+    return Table("beside", "Second decisions beside people alone and advice alone", columns, lines, note)
 
 
 def _team(row: AccuracyRow) -> str:
@@ -213,12 +215,10 @@ def _ends(told: Clustered | None) -> str:
     return interval(told.interval if told else None, 1, 100)
 
 
-def _beside(row: AccuracyRow, name: str) -> str:
-    """Of people without advice nothing is held against it."""
-    told = getattr(row, name)
-    if told is None or not row.is_advised:
-        return NONE
-    return f"{number(100 * told.estimate, 1)} {interval(told.interval, 1, 100)}"
+def _beside(told: Beside | None) -> tuple[str, str]:
+    if told is None:
+        return NONE, NONE
+    return number(100 * told.estimate, 1), interval(told.interval, 1, 100)
 
 
 def accuracy_figure(made: Sequence[AccuracyRow], look: figures.Look) -> Any:
@@ -365,8 +365,6 @@ def _following(made: Sequence[RelianceRow]) -> Section:
         (
             row.condition.label,
             *(f"{_share(row.shares[name])} ({_of(row.shares[name])})" for name in names),
-            _crossed(row.d_prime),
-            _crossed(row.criterion),
         )
         for row in advised
     )
@@ -376,17 +374,24 @@ def _following(made: Sequence[RelianceRow]) -> Section:
         "Did not follow right advice %",
         "Switched to right advice %",
         "Switched to wrong advice %",
-        "d'",
-        "Criterion",
     )
     note = (
         "Followed wrong advice: over-reliance; did not follow right advice: under-reliance. Switched: of "
-        "first decisions that were not the advice. d' and criterion of following: the signal is that the "
-        "advice is right, the response that the second decision is the advice; d' 0: right advice is "
-        "followed no more than wrong advice; criterion below 0: more is followed than not. Log-linear "
-        "correction; intervals by people and pictures together (pigeonhole bootstrap-t)."
+        "first decisions that were not the advice."
     )
-    table = Table("following", "Over-reliance, under-reliance and discrimination", columns, lines, note)
+    table = Table("following", "Over-reliance and under-reliance", columns, lines, note)
+    signal = (
+        "Of following: the signal is that the advice is right, the response that the second decision is the "
+        "advice; d' 0: right advice is followed no more than wrong advice; criterion below 0: more is followed "
+        "than not. Log-linear correction; intervals by people and pictures together (pigeonhole bootstrap-t)."
+    )
+    told = Table(
+        "discrimination",
+        "Right advice told from wrong advice",
+        ("Condition", "d'", "95 %", "Criterion", "95 %"),
+        tuple((row.condition.label, *_crossed(row.d_prime), *_crossed(row.criterion)) for row in advised),
+        signal,
+    )
     intervals = Table(
         "following_intervals",
         "Their intervals",
@@ -396,11 +401,11 @@ def _following(made: Sequence[RelianceRow]) -> Section:
     )
     problems = tuple(f"{row.condition.label}: {row.problem}." for row in advised if row.problem)
     said = (*_undefined(advised, names), *problems)
-    return Section("following", "Following advice", None, said, (table, intervals))
+    return Section("following", "Following advice", None, said, (table, intervals, told))
 
 
-def _crossed(told: CrossedEstimate | None) -> str:
-    return NONE if told is None else f"{number(told.estimate)} {interval(told.interval())}"
+def _crossed(told: CrossedEstimate | None) -> tuple[str, str]:
+    return (NONE, NONE) if told is None else (number(told.estimate), interval(told.interval()))
 
 
 def _without_advice(made: Sequence[RelianceRow]) -> Section:
