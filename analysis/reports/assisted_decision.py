@@ -186,8 +186,8 @@ def _beside_table(made: Sequence[AccuracyRow]) -> Table:
     advice = sorted({row.advice for row in advised if row.advice is not None})
     note = (
         "Accuracy of second decisions, percentage points, less that of people's own first decisions, less "
-        f"that of the advice ({', '.join(percent(share) for share in advice) or NONE} % by design), and less the "
-        "higher of both."
+        f"that of the advice ({', '.join(percent(share) for share in advice) or NONE} % by design), and "
+        "less the higher of both."
     )
     return Table("beside", "Second decisions beside people alone and advice alone", columns, lines, note)
 
@@ -382,8 +382,9 @@ def _following(made: Sequence[RelianceRow]) -> Section:
     table = Table("following", "Over-reliance and under-reliance", columns, lines, note)
     signal = (
         "Of following: the signal is that the advice is right, the response that the second decision is the "
-        "advice; d' 0: right advice is followed no more than wrong advice; criterion below 0: more is followed "
-        "than not. Log-linear correction; intervals by people and pictures together (pigeonhole bootstrap-t)."
+        "advice; d' 0: right advice is followed no more than wrong advice; criterion below 0: more is "
+        "followed than not. Log-linear correction; intervals by people and pictures together (pigeonhole "
+        "bootstrap-t)."
     )
     told = Table(
         "discrimination",
