@@ -94,7 +94,8 @@ SERVED = (
     Column(
         "rt_over_server",
         "flag",
-        "Trials that are handed out alone: whether rt_ms is longer than server_ms, which cannot be.",
+        "Trials that are handed out alone: whether rt_ms is longer than server_ms, which cannot be. Empty "
+        "for simulated people, who answer at once and say how long they would have taken.",
     ),
 )
 """Columns of studies whose trials are handed out one at a time."""
@@ -244,18 +245,20 @@ class Reader:
             *_context(context, sitting),
             *kind_cells(kind, self.of_kinds, view, value, context),
             *(() if self.revealed_ms is None else (self.revealed_ms.get((session, pk)),)),
-            *self._served(session, pk, received_at, rt_ms),
+            *self._served(sitting.origin, (session, pk), received_at, rt_ms),
         )
 
-    def _served(self, session: object, trial: int, received_at: datetime, rt_ms: int) -> Row:
-        """The cells of SERVED, if the study has them; a begun millisecond counts as a whole."""
+    def _served(self, origin: str, place: tuple[object, int], received_at: datetime, rt_ms: int) -> Row:
+        """The cells of SERVED, if the study has them; a begun millisecond counts as a whole. `place` is the
+        session and the trial."""
         if self.handed_out is None:
             return ()
-        handed_out_at = self.handed_out.get((session, trial))
+        handed_out_at = self.handed_out.get(place)
         if handed_out_at is None:
             return None, None
         server_ms = ceil((received_at - handed_out_at) / timedelta(milliseconds=1))
-        return server_ms, server_ms < rt_ms
+        # The times of simulated people are drawn, not waited for: the server's clock says nothing of them.
+        return server_ms, None if origin == Session.Origin.SIMULATED else server_ms < rt_ms
 
 
 def read_frames(

@@ -120,7 +120,10 @@ def frozen_source(definition: StudyDefinition) -> Study | None:
         return None
     study = Study.objects.filter(slug=slug).first()
     if study is None:
-        raise StudyError(f"design.solutions_from names {slug!r}, and there is no such study. Run it first.")
+        raise StudyError(
+            f"design.solutions_from names {slug!r}, and there is no such study here. Run it first: open it, "
+            "close it when its lists are filled, and freeze it."
+        )
     if not study.frozen_digest:
         raise StudyError(f"The solutions of {slug!r} are not frozen yet. Run freeze {slug} first.")
     side, asked = study.frozen.get("side"), definition.design.get("grid")

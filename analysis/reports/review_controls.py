@@ -27,6 +27,9 @@ from analysis.stats.proportions import wilson
 ITEMS_SHOWN = 40
 AUC_LIMIT = 0.60
 """Sources are as good as hidden if the upper end of the AUC's interval is no higher (and n has the power)."""
+UNCOMPARED = (
+    " {} of {} are not compared: simulated people answer at once, and say how long they would have taken."
+)
 SUSPECT = "suspect"
 """Ids of the questions on what leads suspected begin so."""
 
@@ -164,21 +167,27 @@ def audits_section(rows: pd.DataFrame) -> Section:
 def timing_section(rows: pd.DataFrame, facts: StudyFacts, told: Declared) -> Section:
     """Reviews whose time or exposure is in doubt, and the main numbers without them."""
     counts = {name: int(rows[name].sum()) for name in (*FLAGS, "flagged")}
-    not_stored = int(rows["server_ms"].isna().sum())
+    not_stored, uncompared = int(rows["server_ms"].isna().sum()), int(rows["uncompared"].sum())
     words = {**FLAGS, "flagged": "Any of these"}
     flags = Table(
         "flags",
         "Reviews in doubt",
         ("Flag", "Reviews", "%"),
         tuple(
-            (words[name], str(count), percent(count / len(rows) if len(rows) else None))
+            (words[name], NONE, NONE)
+            if name == "ahead" and uncompared == len(rows)
+            else (words[name], str(count), percent(count / len(rows) if len(rows) else None))
             for name, count in counts.items()
         ),
         "The server measures from handing the task out to storing the answer, which cannot be less than the "
-        f"response time.{f' It has no time for {not_stored} of {len(rows)} reviews.' if not_stored else ''}",
+        f"response time.{f' It has no time for {not_stored} of {len(rows)} reviews.' if not_stored else ''}"
+        f"{UNCOMPARED.format(uncompared, len(rows)) if uncompared else ''}",
     )
     clean = real(rows[~rows["flagged"]])
-    content: dict[str, Any] = {"reviews": len(rows), **counts, "server_ms_missing": not_stored}
+    content: dict[str, Any] = {
+        **{"reviews": len(rows), **counts},
+        **{"server_ms_missing": not_stored, "uncompared": uncompared},
+    }
     if not counts["flagged"]:
         return Section("timing", "Time and exposure", {**content, "without_flagged": None}, (), (flags,))
     people, *others = groups_of(facts)

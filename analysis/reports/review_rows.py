@@ -26,6 +26,7 @@ SHORT_MS = (1000, 2000, 5000, 10_000)
 """Budgets that are shown beside the primary one."""
 TEXTS = ("participant", "session", "condition", "item", "solution", "answer", "use")
 NUMBERS = ("block", "rt_ms", "server_ms", "reloads")
+TRUTHS = ("explained", "accepted", "answer_right", "rt_over_server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +87,11 @@ def review_rows(frames: Frames) -> pd.DataFrame:
     (the value judged), `use`, `block` (the run), `explained`, `accepted` 1 or 0, `right` 1 or 0 (NaN if the
     item has no truth), `rt_ms`, `server_ms`, `reloads`; `cannot_say`: the source gave no answer;
     `with_first`: this sitting had its run with explanations first (NaN without two runs); `reloaded`,
-    `ahead`, `untimed` and `flagged` (any of them).
+    `ahead`, `untimed` and `flagged` (any of them); `uncompared`: nothing is known of `ahead`, although both
+    times are.
     """
     trials = frames.trials[frames.trials["kind"] == Review.name]
-    given = trials.reindex(columns=[*TEXTS, *NUMBERS, "explained", "accepted", "answer_right"])
+    given = trials.reindex(columns=[*TEXTS, *NUMBERS, *TRUTHS])
     rows = pd.DataFrame({name: given[name].astype("string").fillna("").astype(object) for name in TEXTS})
     for name in (*NUMBERS, "accepted"):
         rows[name] = given[name].astype("float64")
@@ -97,11 +99,14 @@ def review_rows(frames: Frames) -> pd.DataFrame:
     rows["use"] = rows["use"].replace("", TASK)
     rows["explained"] = given["explained"].fillna(False).astype(bool)
     rows["right"] = given["answer_right"].astype("float64")
+    rows["over"] = given["rt_over_server"].astype("float64")
     rows = rows[rows["accepted"].notna()].reset_index(drop=True)
+    over = rows.pop("over")
     rows["cannot_say"] = rows["answer"] == CANNOT_SAY
     rows["with_first"] = rows["session"].map(_with_first(rows)).astype("float64")
     rows["reloaded"] = rows["reloads"].fillna(0) > 0
-    rows["ahead"] = rows["server_ms"] < rows["rt_ms"]
+    rows["ahead"] = over == 1
+    rows["uncompared"] = over.isna() & rows["server_ms"].notna() & (rows["rt_ms"] > 0)
     rows["untimed"] = ~(rows["rt_ms"] > 0)
     rows["flagged"] = rows[list(FLAGS)].any(axis=1)
     return rows

@@ -47,6 +47,7 @@ from experiments.paradigms.blind import (
 from experiments.paradigms.chance import GUESSER_PASS_MAX, SLIP_SHARE, pass_probability
 from experiments.paradigms.coverage import exposures
 from experiments.progress import reading_minutes, trials_minutes
+from experiments.stages import frozen_source
 from experiments.window import needed_of, windows_of
 from stimuli.errors import StimulusError
 from stimuli.explainers import is_recorded, open_explainer
@@ -262,8 +263,10 @@ def dry_run(
     """Predicts the items, plans every slot, scores the blind strategies. Stores nothing. `pictures` is the
     number of items that may be rendered to see which conditions look alike, `quality` that of items whose
     maps are looked at for what is wrong with them, and are kept as thumbnails if `drawn`. `told` gets what is
-    known of the models, before anything that follows from it is refused.
+    known of the models, before anything that follows from it is refused. StudyError at once if the solutions
+    that the study starts from are not frozen.
     """
+    frozen_source(definition)
     with tempfile.TemporaryDirectory(prefix="legible-check-") as scratch:
         reading = ReadThrough(store, LocalStore(Path(scratch)))
         gathered, models = _gathered(definition, folder, reading, progress, told)

@@ -50,9 +50,11 @@ from experiments.terminal import Terminal
 START_DEADLINE_S = 60.0
 WALK_INS = 8
 """Places that stay free for people who look at a demo."""
-WAVES_MAX = 12
+WAVES_MAX = 20
 BARREN = 5
 """So many people in a row of whom none passes are no chance: of the usual mixes one in five may fail."""
+BARREN_CHECKED = 15
+"""The same where a colour check sends away up to half of those who come."""
 MEASURED = 40
 """Items whose explanations are measured: enough to see a fault, a third of the time of all."""
 
@@ -144,12 +146,20 @@ def _wait_until_up(server: subprocess.Popen[bytes], url: str, port: int, log: Pa
 
 
 def send_people(
-    study: Study, definition: StudyDefinition, url: str, wanted: int, seed: int, terminal: Terminal
-) -> None:
+    study: Study,
+    definition: StudyDefinition,
+    url: str,
+    wanted: int,
+    seed: int,
+    terminal: Terminal,
+    *,
+    first: int = 0,
+) -> int:
     """Sends waves of simulated people until so many have passed; a wave replaces those who did not pass.
+    `first` is the number of the first person; returns that of the next, who has not come.
 
     Raises DemoFailed if `wanted` is not reached in WAVES_MAX waves, and after the first wave of which none
-    passed, unless fewer than BARREN people came since one did.
+    passed, unless fewer people came since one did than may fail in a row.
     """
     mix = usual_mix(get_paradigm(definition.paradigm), design_of(definition))
     terminal.line(f"{HEADING} Mix: {mix}; seed {seed}.")
@@ -161,25 +171,26 @@ def send_people(
         )
     outcomes: list[Outcome] = []
     began, before = time.monotonic(), _passed(study)
-    sent = barren = 0
+    barren, barren_max = 0, BARREN if definition.plates is None else BARREN_CHECKED
     for _ in range(WAVES_MAX):
         passed = _passed(study)
-        if passed >= wanted or barren >= BARREN:
+        if passed >= wanted or barren >= barren_max:
             break
         coming = math.ceil((wanted - passed) / definition.sittings_max)
-        people = populate(parse_mix(mix), coming, seed, first=sent)
+        people = populate(parse_mix(mix), coming, seed, first=first)
         if not outcomes:
             for line in population_lines(people):
                 terminal.line(line)
         outcomes += _wave(study, definition, url, people, terminal)
-        sent += coming
+        first += coming
         barren = barren + coming if _passed(study) == passed else 0
     passed = _passed(study)
     terminal.table("Simulated people", ("kind", "outcome", "sessions"), outcome_rows(tuple(outcomes)))
     took = time.monotonic() - began
     terminal.line(f"{sessions_line(outcomes, passed - before)} It took {took:.0f} s.")
     if passed < wanted:
-        raise DemoFailed(_stopped(study, outcomes, wanted - passed, barren))
+        raise DemoFailed(_stopped(study, outcomes, wanted - passed, barren if barren >= barren_max else 0))
+    return first
 
 
 def _passed(study: Study) -> int:
@@ -229,7 +240,7 @@ def _stopped(study: Study, outcomes: Sequence[Outcome], missing: int, barren: in
     ]
     why = (
         f"None of the last {barren} people passed"
-        if barren >= BARREN
+        if barren
         else f"After {WAVES_MAX} waves {missing} more were still to pass"
     )
     return (
@@ -287,7 +298,10 @@ def print_controls(
     return report
 
 
-def print_addresses(study: Study, url: str, terminal: Terminal, stays: bool) -> None:
+def print_addresses(
+    study: Study, url: str, terminal: Terminal, stays: bool, ended: Sequence[Study] = ()
+) -> None:
+    """Where to look around; `ended` are the stages that came before, which take nobody any more."""
     from crowd.dashboard.onetime import make_login_path
 
     users = get_user_model()
@@ -304,6 +318,10 @@ def print_addresses(study: Study, url: str, terminal: Terminal, stays: bool) -> 
     terminal.line(f"Dashboard        {url}/")
     terminal.line(f"Log in (once)    {url}{make_login_path(researcher)}")
     terminal.line(f"Take part        {url}/join/{study.slug}/   ({free} walk-in slots free)")
+    for stage in ended:
+        terminal.line(
+            f"Closed           {url}/join/{stage.slug}/   (its solutions are judged in {study.slug})"
+        )
     terminal.line("Ctrl-C stops the server.")
 
 

@@ -23,7 +23,7 @@ Text = serializer_of(base.Text)
 MAX_MS = 86_400_000
 QUESTIONS_MAX, QUESTION_ID_MAX, CHANGES_MAX = 12, 24, 10_000
 """What is taken of a page with several questions: how many, how long an id, how many changes, or strokes."""
-QUESTION_KINDS = ["choice", "number", "text", "tick", "example", "predict", "rate"]
+QUESTION_KINDS = ["choice", "number", "text", "tick", "example", "sort", "rate"]
 """Forms of a question on a page; no trial kinds, although one shares a name."""
 
 
@@ -65,7 +65,8 @@ class QuestionSerializer(serializers.Serializer[Any]):
     required = serializers.BooleanField()  # type: ignore[assignment]
     choices = Choice(many=True, allow_null=True)
     image = Media(allow_null=True)
-    explanation = Media(allow_null=True, required=False)
+    # Not null but left out where there is none: in some studies its very name would tell something.
+    explanation = Media(required=False)
     text = Text(allow_null=True)
     label = serializers.CharField(allow_null=True)  # type: ignore[assignment]
     low = serializers.CharField(allow_null=True)

@@ -67,7 +67,7 @@ def _question(row: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, Any
         )
     return base.question_row(
         row["id"],
-        "predict",
+        "sort",
         words["practice_question"],
         choices=[(choice, choice) for choice in CHOICES],
         **shown,

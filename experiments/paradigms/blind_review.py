@@ -28,6 +28,7 @@ TELLING = (
 )
 """Words that would tell experts or leads that a model is among the solvers, or what the study is about."""
 
+SOLUTIONS_MAX = 20
 SEES: Mapping[str, Eyes] = {"expert": "ordinary", "lead": "reduced"}
 """Who may solve, and who may review: by what the colour check says of them."""
 
@@ -49,7 +50,7 @@ class BlindReviewDesign(base.Design):
     role: Literal["solve", "review"] = "review"
     solutions_from: str = ""
     tasks_per_list: int = Field(20, ge=1, le=500)
-    solutions_per_task: int = Field(1, ge=1, le=20)
+    solutions_per_task: int = Field(1, ge=1, le=SOLUTIONS_MAX)
     known_per_list: int = Field(2, ge=0, le=100)
     runs: Literal[1, 2] = 2
     tasks_per_run: int = Field(20, ge=1, le=500)
@@ -159,8 +160,15 @@ class BlindReview(BaseParadigm):
         return SEES["lead" if design.role == "review" else "expert"] if checked else "ordinary"
 
     def pilot_slots(self, design: BlindReviewDesign, pool: base.Pool, count: int) -> int:
-        """Every lead judges all sources, so each condition has as many slots as there are leads."""
-        return count
+        """Every lead judges all sources, so each condition has as many slots as there are leads. The lists of
+        experts follow from the tasks; slots have no influence there."""
+        return 1 if design.role == "solve" else count
+
+    def more_places(self, design: BlindReviewDesign) -> Mapping[str, object]:
+        """One more solution of each task; of leads, slots make more."""
+        if design.role != "solve":
+            return {}
+        return {"solutions_per_task": min(design.solutions_per_task + 1, SOLUTIONS_MAX)}
 
     def lane(self, route: base.Route) -> str | None:
         """A person stays in the lane of earlier sessions; else the first that has a free slot, of those that

@@ -76,7 +76,7 @@ class Reader:
     def _rated(self, question: QuestionWire, attempt: int, choices: Sequence[Choice]) -> str:
         """A point of a scale by looking; at a later try, as far as it was read, by what was told before."""
         name = question["id"]
-        drawn = self.draw(question["image"], question["explanation"])
+        drawn = self.draw(question["image"], question.get("explanation"))
         point = self.person.rate(RateView(f"{name}/{attempt}", name, question["prompt"], len(choices), drawn))
         chosen = choices[point - 1]
         if name in self._told:

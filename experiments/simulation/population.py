@@ -19,9 +19,10 @@ TEXT_MIX = "word_exemplar=0.27,word_prototype=0.27,word_reason=0.26,guesser=0.08
 RATER_MIX = "rater=0.8,guesser=0.08,careless=0.07,leaver=0.05"
 
 
-PLATES_MIX = "plate_reader=0.9,guesser=0.05,careless=0.05"
-INVITED_MIX = "weak_reader=0.9,guesser=0.05,careless=0.05"
-"""Of people in general, and of people who were invited for their eyes: declared, as 4.2 % would be few."""
+PLATES_MIX = "plate_reader=0.75,weak_reader=0.15,guesser=0.05,careless=0.05"
+INVITED_MIX = "weak_reader=0.75,plate_reader=0.15,guesser=0.05,careless=0.05"
+"""Of people in general, and of people who were invited for their eyes. Shares are declared, as the 4.2 % of a
+population would be too few to see that a colour check leads some on and lets others leave."""
 BY_EYES = {"ordinary": PLATES_MIX, "reduced": INVITED_MIX}
 
 

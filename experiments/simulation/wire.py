@@ -23,12 +23,12 @@ class ChoiceWire(TypedDict):
 
 class QuestionWire(TypedDict):
     id: str
-    kind: Literal["choice", "number", "text", "tick", "example", "predict", "rate"]
+    kind: Literal["choice", "number", "text", "tick", "example", "sort", "rate"]
     prompt: str
     required: bool
     choices: list[ChoiceWire] | None
     image: MediaWire | None
-    explanation: MediaWire | None
+    explanation: NotRequired[MediaWire]
     text: dict[str, Any] | None
     label: str | None
     low: str | None

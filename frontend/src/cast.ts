@@ -128,7 +128,7 @@ export function page(kind: string, questions: Question[] = [], html = "<p>Text</
 }
 
 export function question(changes: Partial<Question>): Question {
-  const shown = { image: null, explanation: null, text: null, label: null };
+  const shown = { image: null, text: null, label: null };
   const nothing = { choices: null, ...shown, low: null, high: null, min: null, max: null, max_length: null };
   return { id: "q", kind: "choice", prompt: "What?", required: true, ...nothing, ...changes };
 }

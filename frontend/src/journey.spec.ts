@@ -121,8 +121,8 @@ test("it practises picture by picture, tells each answer once it is stored, and 
   ];
   const asked = page("practice", [
     question({ id: "e1", kind: "example", label: "A", image: media("e1"), required: false }),
-    question({ id: "p1", kind: "predict", image: media("p1"), choices }),
-    question({ id: "p2", kind: "predict", image: media("p2"), choices }),
+    question({ id: "p1", kind: "sort", image: media("p1"), choices }),
+    question({ id: "p2", kind: "sort", image: media("p2"), choices }),
   ]);
   // The server has another first answer to the second picture: that stands.
   const told = { p1: { choice: "A", label: "A", correct: true }, p2: { choice: "A", label: "B", correct: false } };
@@ -155,7 +155,7 @@ test("it practises with texts as it does with pictures, and nothing of the rule 
   const text = (said: string) => ({ tokens: [{ text: said, shade: null }] });
   const asked = page("practice", [
     question({ id: "e1", kind: "example", label: "A", text: text("It rains."), required: false }),
-    question({ id: "p1", kind: "predict", text: text("It rained.  Twice!"), choices }),
+    question({ id: "p1", kind: "sort", text: text("It rained.  Twice!"), choices }),
   ]);
   const { calls } = await travel(state({ step: "practice", page: asked, attempts_left: 5 }), (path, body) =>
     path === "session/practice/told/" ? json(200, { choice: "B", label: "A", correct: false }) : nowhere(path, body),

@@ -19,7 +19,6 @@ const OTHERWISE = new Map([
   ["plugins/rate/index.ts", "questions"], // those of a rating
   ["plugins/rate/form.ts", "questions"],
   ["pages/training.ts", "questions"],
-  ["pages/practice.ts", "predict"], // a kind of question, as a page's wire has it
 ]);
 
 /** Names of kinds and gates that the source has as literals or as keys of an object. */

@@ -541,7 +541,7 @@ export interface components {
             required: boolean;
             choices: components["schemas"]["Choice"][] | null;
             image: components["schemas"]["Media"] | null;
-            explanation: components["schemas"]["Media"] | null;
+            explanation?: components["schemas"]["Media"];
             text: components["schemas"]["Text"] | null;
             label: string | null;
             low: string | null;
@@ -556,11 +556,11 @@ export interface components {
          *     * `text` - text
          *     * `tick` - tick
          *     * `example` - example
-         *     * `predict` - predict
+         *     * `sort` - sort
          *     * `rate` - rate
          * @enum {string}
          */
-        QuestionKindEnum: "choice" | "number" | "text" | "tick" | "example" | "predict" | "rate";
+        QuestionKindEnum: "choice" | "number" | "text" | "tick" | "example" | "sort" | "rate";
         QuestionNotedRequest: {
             id: string;
             ms: number;

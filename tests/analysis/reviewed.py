@@ -24,6 +24,7 @@ EXTRA = (
     Column("answer_right", "flag", "Reviews: whether the answer is the true one."),
     Column("accepted", "flag", "Reviews: whether the solution was accepted."),
     Column("server_ms", "integer", "Reviews: from handing out to storing.", "ms"),
+    Column("rt_over_server", "flag", "Reviews: whether rt_ms is longer than server_ms."),
     Column("region_cells", "integer", "Solutions: how many cells were marked.", "cells"),
     Column("region", "json", "Solutions: the cells that were marked."),
 )
@@ -74,6 +75,8 @@ def review(
     **more: Any,
 ) -> dict[str, object]:
     """One row of `trials`. `right` None: the item has no truth."""
+    server_ms = more.pop("server_ms", None if rt_ms is None else rt_ms + 40)
+    is_over = None if rt_ms is None or server_ms is None else server_ms < rt_ms
     return {
         "study": SLUG,
         "participant": lead,
@@ -95,7 +98,8 @@ def review(
         "answer_right": right,
         "accepted": accepted,
         "rt_ms": rt_ms,
-        "server_ms": None if rt_ms is None else rt_ms + 40,
+        "server_ms": server_ms,
+        "rt_over_server": is_over,
         "reloads": 0,
         "late": False,
         **more,

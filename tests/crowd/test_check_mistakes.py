@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from tests import world
 from tests.crowd.conftest import Outcome
+from tests.experiments.protocols import REVIEW, SOLVE, USES, staged, write
 
 pytestmark = pytest.mark.django_db
 
@@ -206,3 +207,20 @@ def test_a_network_of_other_channels_is_told_so(
     assert f"the network takes pictures of {said}" in why
     assert "export it with a first layer that takes three channels" in why
     assert "check input_px" not in why
+
+
+# Stages
+
+
+def test_a_stage_whose_solutions_are_not_frozen_is_refused_before_anything_is_looked_at(
+    tmp_path: Path, outcome: Outcome
+) -> None:
+    path = write(tmp_path / "v", "judged", "blind_review", REVIEW, uses=USES)
+    printed, why = outcome(path)
+    assert (printed, "names 'tasks', and there is no such study here. Run it first: open it" in why) == (
+        "",
+        True,
+    )
+    staged(tmp_path / "s", "tasks", SOLVE)
+    printed, why = outcome(path)
+    assert (printed, why) == ("", "The solutions of 'tasks' are not frozen yet. Run freeze tasks first.")

@@ -277,7 +277,7 @@ def test_the_planner_gets_every_solution_without_its_author(tasks: Study, tmp_pa
 
 
 def test_a_stage_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match="solutions_from names 'tasks', and there is no such study"):
+    with pytest.raises(StudyError, match="solutions_from names 'tasks', and there is no such study here"):
         drafted(reviewing(tmp_path / "v"))
 
 

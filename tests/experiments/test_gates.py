@@ -318,7 +318,7 @@ def test_practice_shows_examples_with_their_label_and_asks_about_the_others(smal
             expected: tuple[Any, ...] = ("example", False, row["answer"], None)
         else:
             choices = [{"value": "A", "text": "A", "key": "f"}, {"value": "B", "text": "B", "key": "j"}]
-            expected = ("predict", True, None, choices)
+            expected = ("sort", True, None, choices)
         assert tuple(question[key] for key in ("kind", "required", "label", "choices")) == expected
     assert {row["example"] for row in small.practice} == {True, False}
     assert gate.files(small) == {row["id"]: row["file"] for row in small.practice}

@@ -26,7 +26,7 @@ from experiments.simulation.dots import (
 )
 from experiments.simulation.people import JudgeView, LocateView
 from experiments.simulation.plate_reader import PlateReader, WeakReader, decided
-from experiments.simulation.population import INVITED_MIX, PLATES_MIX, usual_mix
+from experiments.simulation.population import INVITED_MIX, PLATES_MIX, parse_mix, populate, usual_mix
 from stimuli.datasets.plates.digits import read_digits
 from stimuli.datasets.plates.plates import PlatesDataset, open_plates
 from stimuli.datasets.plates.screening import screening_plates
@@ -213,3 +213,12 @@ def test_each_stage_is_met_by_those_whose_eyes_it_is_for() -> None:
     ]
     mixes = [usual_mix(BlindReview(), BlindReviewDesign.model_validate(design)) for design in designs]
     assert mixes == [PLATES_MIX, INVITED_MIX, PLATES_MIX]
+
+
+@pytest.mark.parametrize("mix", [PLATES_MIX, INVITED_MIX])
+def test_both_stages_meet_people_of_ordinary_and_of_reduced_sight_from_hardly_to_fully(mix: str) -> None:
+    """Who goes on in one stage leaves in the other."""
+    people = populate(parse_mix(mix), 60, seed=1)
+    severities = [person.eyes.severity for person in people if isinstance(person, PlateReader)]
+    assert min(severities) == 0 and max(severities) == 1
+    assert any(0 < severity < 0.5 for severity in severities)

@@ -34,7 +34,7 @@ def other(choice: str) -> str:
 
 
 def test_no_right_answer_is_on_the_page_before_it_was_answered(ada: Person, small: Study) -> None:
-    asked = [row for row in ada.state["page"]["questions"] if row["kind"] == "predict"]
+    asked = [row for row in ada.state["page"]["questions"] if row["kind"] == "sort"]
     assert {row["id"] for row in asked} == set(right_of(small))
     assert all(row["label"] is None for row in asked)
 

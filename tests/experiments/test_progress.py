@@ -75,12 +75,24 @@ def test_it_is_the_same_in_every_condition(small: Study) -> None:
     assert walks[0] == walks[1] == walks[2]
 
 
+def blind_kinds(design: dict[str, Any]) -> list[str]:
+    if design["role"] == "solve":
+        return ["solve"] * (design["tasks_per_list"] + design["known_per_list"])
+    per_run = design["tasks_per_run"] + design["lures_per_run"] + design["known_per_run"]
+    return ["review"] * (design["runs"] * per_run + design.get("alone_per_run", 0))
+
+
 @pytest.mark.pure
 @pytest.mark.parametrize("slug", SLUGS)
 def test_the_trials_of_a_shipped_study_are_its_largest_part(slug: str) -> None:
+    """Trials as the study file plans them for one person, told by its numbers alone."""
     definition = load_study(find_study(slug))
     design = definition.design
-    if definition.paradigm == "rating":
+    if definition.paradigm == "blind_review":
+        kinds = blind_kinds(design)
+    elif definition.paradigm == "assisted_decision":
+        kinds = ["learn"] * design["train_items"] + ["decide"] * 2 * design["test_items"]
+    elif definition.paradigm == "rating":
         kinds = ["rate"] * (design["list_length"] + design["anchors"])
     elif definition.paradigm == "reverse_turing":
         sized = ReverseTuringDesign(**design)

@@ -233,6 +233,11 @@ def test_the_server_s_time_is_exported_and_longer_ones_are_flagged(judged: Study
     flags = frame["rt_over_server"]
     assert (bool(flags.iloc[0]), bool(flags.iloc[1]), pd.isna(flags.iloc[2])) == (True, False, True)
     assert not flags.iloc[3:].any()
+    # Simulated people say how long they would have taken: their times are kept, and not compared.
+    Session.objects.filter(pk=lea.session().pk).update(origin="simulated")
+    simulated = read_frames(judged).trials.sort_values("trial_index")
+    assert list(simulated["server_ms"].fillna(-1)) == list(frame["server_ms"].fillna(-1))
+    assert simulated["rt_over_server"].isna().all()
 
 
 def test_studies_without_reviews_have_no_such_columns(tasks: Study) -> None:

@@ -452,14 +452,14 @@ def test_a_solution_marks_a_cell_unless_it_is_none() -> None:
 
 
 def test_a_review_says_whether_the_answer_is_accepted() -> None:
-    server = Server([trial(n, "review", answer="7") for n in range(4)])
+    server = Server([trial(n, "review", answer="7", mark=None) for n in range(4)])
     session(Calm(name="even"), server).take("s")
     assert [r["value"] for r in sent(server)] == [{"accept": n % 2 == 0} for n in range(4)]
 
 
 def test_a_person_reviews_the_same_again_and_another_person_differently() -> None:
     def reviews(number: int) -> list[bool]:
-        server = Server([trial(n, "review", answer="7") for n in range(30)])
+        server = Server([trial(n, "review", answer="7", mark=None) for n in range(30)])
         session(Guesser.drawn(seed=1, number=number), server).take("s")
         return [r["value"]["accept"] for r in sent(server)]
 

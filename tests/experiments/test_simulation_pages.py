@@ -63,7 +63,7 @@ def test_it_learns_practice_from_the_colours_of_the_examples(seed: int) -> None:
         if name.startswith("example"):
             questions.append(question(name, "example", image=shown, label=answer))
         else:
-            questions.append(question(name, "predict", ("A", "B"), image=shown))
+            questions.append(question(name, "sort", ("A", "B"), image=shown))
     reader = Reader(attentive(), {}, lambda image: perceive(images[image["url"]]))
     values = [reader.value("practice", page(*questions)) for _ in range(3)]
     right = {name: answer for name, _, answer in drawn if not name.startswith("example")}

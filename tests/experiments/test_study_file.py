@@ -19,6 +19,7 @@ METHOD = {"name": "marked", "role": "method", "explainer": {"name": "saliency"}}
 CONTROL = {"name": "other", "role": "control", "explainer": {"name": "random"}}
 PLAIN = {"name": "plain", "role": "baseline"}
 SOURCE = {"name": "people", "role": "source"}
+FROZEN = {"name": "marked", "role": "method"}
 UNADVISED = {"name": "advice", "role": "advice"}
 ADVISED: Mapping[str, Any] = {
     "conditions": [PLAIN, UNADVISED, METHOD],
@@ -195,12 +196,12 @@ def test_it_says_which_way_an_explainer_is_wrong(path: Path) -> None:
     }
 
 
-def test_solving_and_reviewing_take_sources_with_and_without(path: Path) -> None:
-    """A source may show its explanations or not; a rating has no such role."""
-    review = {"role": "review", "solutions_from": "tasks"}
-    shown = {**SOURCE, "name": "model", "explainer": {"name": "saliency"}}
-    faults = problems(path, paradigm="blind_review", design=review, conditions=[SOURCE, shown])
-    assert faults == []
+def test_people_are_a_source_without_an_explainer(path: Path) -> None:
+    """People mark for themselves; the model's marks are an explainer's. A rating has no such role."""
+    marked = {**SOURCE, "explainer": {"name": "saliency"}}
+    given: dict[str, Any] = {"paradigm": "blind_review", "design": {"role": "solve"}, "stimuli": UNBALANCED}
+    assert problems(path, conditions=[SOURCE, METHOD], **given) == []
+    assert set(sentences(path, conditions=[marked, METHOD], **given)) == {"conditions.0"}
     assert set(sentences(path, paradigm="rating", conditions=[SOURCE])) == {"conditions.0.role"}
 
 
@@ -209,7 +210,7 @@ def test_solving_needs_answers_to_choose_from(path: Path) -> None:
         path,
         paradigm="blind_review",
         design={"role": "solve"},
-        conditions=[SOURCE],
+        conditions=[SOURCE, METHOD],
         stimuli=stimuli(classes=None),
     )
     assert faults == {"stimuli": "no answers tasks have 2 or more answers"}
@@ -220,7 +221,7 @@ def test_a_review_names_its_solutions_and_a_first_stage_none(
     path: Path, role: str, solutions_from: str
 ) -> None:
     design = {"role": role, "solutions_from": solutions_from}
-    faults = problems(path, paradigm="blind_review", design=design, conditions=[SOURCE])
+    faults = problems(path, paradigm="blind_review", design=design, conditions=[SOURCE, METHOD])
     assert [f.key for f in faults] == ["design"] and "solutions_from" in faults[0].limit
 
 
@@ -286,7 +287,7 @@ CONDITIONS: Mapping[str, list[dict[str, Any]]] = {
     "meta_predictor": [PLAIN, METHOD],
     "reverse_turing": [METHOD],
     "rating": [METHOD],
-    "blind_review": [SOURCE],
+    "blind_review": [SOURCE, METHOD],
     "assisted_decision": ADVISED["conditions"],
 }
 DESIGN: Mapping[str, dict[str, Any]] = {
@@ -343,7 +344,8 @@ BONUS = {"amount_cents": 100, "expected_minutes": 5, "bonus_per_match_cents": 5,
 def test_a_bonus_is_for_what_can_be_right(
     path: Path, paradigm: str, design: dict[str, Any], is_earned: bool
 ) -> None:
-    given = {"paradigm": paradigm, "design": design, "conditions": CONDITIONS[paradigm], "reward": BONUS}
+    conditions = [SOURCE, FROZEN] if design.get("role") == "review" else CONDITIONS[paradigm]
+    given = {"paradigm": paradigm, "design": design, "conditions": conditions, "reward": BONUS}
     given["stimuli"] = UNBALANCED
     faults = sentences(path, **given)
     assert set(faults) == (set() if is_earned else {"reward.bonus_per_match_cents"})

@@ -86,7 +86,7 @@ def test_practice_is_sentences_with_a_rule_of_their_own(tmp_path: Path) -> None:
     tim.arrive("practice")
     page = tim.state["page"]
     kinds = Counter(question["kind"] for question in page["questions"])
-    assert kinds == {"example": 2, "predict": 4} and "sentences" in page["html"]
+    assert kinds == {"example": 2, "sort": 4} and "sentences" in page["html"]
     rule = {text: answer for answer, texts in PRACTICE["en"].items() for text in texts}
     shown = []
     for question in page["questions"]:

@@ -6,6 +6,7 @@ import math
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,13 @@ from django.core.management.base import CommandParser
 from analysis.reports.scenarios import Scenario
 from crowd.rehearsal import demo
 from crowd.rehearsal.scenarios import SCENARIO_STUDIES, metric_tables, print_scenarios, scenario_of
+from crowd.rehearsal.stages import check_sources, end_stage, print_routing, stages_of
 from crowd.rehearsal.unseen import UNSEEN
 from experiments.definition import StudyDefinition
 from experiments.errors import StudyError
+from experiments.kinds import get_kind
 from experiments.management.base import StudyCommand
-from experiments.models import Study
+from experiments.models import Slot, Study
 from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import PlanCondition, Pool
 from experiments.study_file import find_study, load_study
@@ -29,6 +32,7 @@ from experiments.terminal import Terminal
 from stimuli.datasets.photographs import cut
 
 PHOTOGRAPHS = "grass-or-gravel"
+PARTICIPANTS = 240
 
 
 class Command(StudyCommand):
@@ -37,7 +41,10 @@ class Command(StudyCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--study", default="wolf-or-husky", help="a slug or the path of a study.toml")
         parser.add_argument(
-            "--participants", type=int, default=240, help="who pass, over all conditions (240)"
+            "--participants",
+            type=int,
+            help=f"who pass, over all conditions ({PARTICIPANTS}; as many as the file has places for, less "
+            "those for visitors, if trials are handed out one at a time)",
         )
         parser.add_argument("--seed", type=int, default=1, help="draws the simulated people (1)")
         parser.add_argument("--port", type=int, default=8000, help="where the server listens (8000)")
@@ -70,51 +77,83 @@ class Command(StudyCommand):
         every: list[str] | None = options["all_scenarios"]
         names = [options["study"]] if every is None else every or list(SCENARIO_STUDIES)
         # All are looked up and read before any work is done.
-        paths = [find_study(name, tuple(settings.STUDY_DIRS)) for name in names]
+        folders = tuple(settings.STUDY_DIRS)
+        paths = [find_study(name, folders) for name in names]
         paths = [with_photographs(p, terminal) if p.parent.name == PHOTOGRAPHS else p for p in paths]
-        asked = [Asked.of(path, options["participants"], every is not None) for path in paths]
-        studies = [demo.prepare(each.path, each.changes, terminal) for each in asked]
+        staged = [self.stages(stages_of(path, folders), options) for path in paths]
+        first = [demo.prepare(stages[0].path, stages[0].changes, terminal) for stages in staged]
         url = f"http://127.0.0.1:{options['port']}"
         with demo.serving(options["port"], url) as server:
-            pairs = zip(studies, asked, strict=True)
-            done = [each.run(study, url, terminal, options) for study, each in pairs]
+            pairs = zip(first, staged, strict=True)
+            done = [run_stages(study, stages, url, terminal, options) for study, stages in pairs]
             if every is not None:
-                print_scenarios([scenario for scenario in done if scenario is not None], terminal)
-            demo.print_addresses(studies[-1], url, terminal, stays=not options["no_serve"])
+                print_scenarios([made for _, made in done if made is not None], terminal)
+            *ended, last = done[-1][0]
+            demo.print_addresses(last, url, terminal, not options["no_serve"], ended)
             if not options["no_serve"]:
                 demo.wait_for_end(server)
+
+    def stages(self, paths: Sequence[Path], options: dict[str, Any]) -> tuple[Asked, ...]:
+        """Every stage of one study; all but the last are to be filled."""
+        is_scenario, participants = options["all_scenarios"] is not None, options["participants"]
+        asked = tuple(
+            Asked.of(path, participants, is_scenario, is_filled=number < len(paths))
+            for number, path in enumerate(paths, 1)
+        )
+        check_sources([each.definition for each in asked])
+        return asked
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One study of a demo: its file, how many are to pass, and what is changed for that. `is_scenario`: one
-    of several, with metrics and a ceiling."""
+    """One study of a demo: its file, how many are to pass (None: as many as it has places), and what is
+    changed for that. `is_scenario`: one of several, with metrics and a ceiling."""
 
     path: Path
     definition: StudyDefinition
-    wanted: int
+    wanted: int | None
     changes: dict[str, Any]
     is_scenario: bool
 
     @classmethod
-    def of(cls, path: Path, participants: int, is_scenario: bool) -> Asked:
+    def of(cls, path: Path, participants: int | None, is_scenario: bool, is_filled: bool) -> Asked:
         definition = load_study(path)
+        if is_filled:
+            return cls(path, definition, None, {}, is_scenario)
         wanted, changes = scaled(definition, participants)
         if is_scenario:
             changes = {**changes, "metrics": metric_tables()}
         return cls(path, definition, wanted, changes, is_scenario)
 
-    def run(self, study: Study, url: str, terminal: Terminal, options: dict[str, Any]) -> Scenario | None:
-        """From the simulated people to the controls; what the table of scenarios needs of it, if it is of
-        them."""
+    def run(
+        self, study: Study, url: str, terminal: Terminal, options: dict[str, Any], first: int
+    ) -> tuple[int, Scenario | None]:
+        """From the simulated people to the controls; the number of the next person, and what the table of
+        scenarios needs of it, if it is of them."""
         seed, unseen = options["seed"], options["unseen"]
-        demo.send_people(study, self.definition, url, self.wanted, seed, terminal)
+        wanted = self.wanted or Slot.objects.filter(study=study).count()
+        coming = demo.send_people(study, self.definition, url, wanted, seed, terminal, first=first)
+        print_routing(study, terminal)
         report = demo.print_results(study, terminal)
         told = settings.VAR_DIR / (f"controls-{study.slug}.json" if self.is_scenario else "controls.json")
         if unseen is None:
             unseen = UNSEEN if self.is_scenario else 0
         controls = demo.print_controls(study, self.path.parent, seed, terminal, told, unseen)
-        return scenario_of(study, report, controls) if self.is_scenario else None
+        return coming, scenario_of(study, report, controls) if self.is_scenario else None
+
+
+def run_stages(
+    study: Study, stages: Sequence[Asked], url: str, terminal: Terminal, options: dict[str, Any]
+) -> tuple[list[Study], Scenario | None]:
+    """One stage after the other, each from the solutions of the one before and with other people. `study` is
+    the first, which is open."""
+    studies = [study]
+    coming, scenario = stages[0].run(study, url, terminal, options, 0)
+    for stage in stages[1:]:
+        end_stage(studies[-1], terminal)
+        studies.append(demo.prepare(stage.path, stage.changes, terminal))
+        coming, scenario = stage.run(studies[-1], url, terminal, options, coming)
+    return studies, scenario
 
 
 def restart_in_empty_folder(folder: Path, port: int) -> None:
@@ -135,7 +174,7 @@ def restart_in_empty_folder(folder: Path, port: int) -> None:
     os.execvp("env", ["env", *(f"{name}={value}" for name, value in world.items()), *command])
 
 
-def scaled(definition: StudyDefinition, participants: int) -> tuple[int, dict[str, Any]]:
+def scaled(definition: StudyDefinition, participants: int | None) -> tuple[int, dict[str, Any]]:
     """How many are to pass, and the changed conditions that leave the walk-in places free.
 
     The number is rounded up to whole conditions; slots are as many as the paradigm needs for so many plans.
@@ -143,12 +182,14 @@ def scaled(definition: StudyDefinition, participants: int) -> tuple[int, dict[st
     paradigm says what makes more of them.
     """
     count = len(definition.conditions)
-    if participants < 1:
-        raise StudyError(f"--participants {participants}: at least 1 is needed.")
-    wanted = math.ceil(participants / count) * count
     paradigm, design = get_paradigm(definition.paradigm), design_of(definition)
     planned = tuple(PlanCondition(c.name, c.role, 0) for c in definition.conditions)
     pool = Pool((), planned, (), definition.stimuli.balance, 0, 0)
+    if participants is None:
+        participants = usual_participants(definition, pool)
+    if participants < 1:
+        raise StudyError(f"--participants {participants}: at least 1 is needed.")
+    wanted = math.ceil(participants / count) * count
     slots = paradigm.pilot_slots(design, pool, wanted + demo.WALK_INS)
     follow = slots > paradigm.pilot_slots(design, pool, 1)
     if not follow:
@@ -158,6 +199,18 @@ def scaled(definition: StudyDefinition, participants: int) -> tuple[int, dict[st
         return wanted, {}
     tables = [condition.model_dump(mode="json", exclude_none=True) for condition in definition.conditions]
     return wanted, {"conditions": [{**table, "slots": slots} for table in tables]}
+
+
+def usual_participants(definition: StudyDefinition, pool: Pool) -> int:
+    """PARTICIPANTS. Where each trial is handed out alone, a person takes many more requests: there come as
+    many as the file has places for, less those for visitors."""
+    paradigm, design = get_paradigm(definition.paradigm), design_of(definition)
+    if not any(get_kind(kind).is_alone for kind in paradigm.kinds_of(definition)):
+        return PARTICIPANTS
+    slots = min(condition.slots for condition in definition.conditions)
+    most = slots * len(definition.conditions)
+    places = [n for n in range(1, most + 1) if paradigm.pilot_slots(design, pool, n) <= slots]
+    return min(PARTICIPANTS, max(1, places[-1] - demo.WALK_INS))
 
 
 def with_photographs(path: Path, terminal: Terminal) -> Path:

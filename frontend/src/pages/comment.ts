@@ -13,7 +13,6 @@ export function commentPage(view: GateView): Promise<string | null> {
     required: false,
     choices: [],
     image: null,
-    explanation: null,
     text: null,
     low: null,
     high: null,

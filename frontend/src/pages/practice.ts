@@ -6,10 +6,10 @@ import { stimulus, textBlock } from "../plugins/stimulus";
 import { showProgress } from "../progress";
 import { actions, sheet } from "./reading";
 
-/** Examples to look at, then pictures or texts to predict one by one, exactly as in the trials; each told at once, the try judged as a whole. */
+/** Examples to look at, then pictures or texts to sort one by one, exactly as in the trials; each told at once, the try judged as a whole. */
 export async function practicePage(view: GateView): Promise<Value> {
   const { desk, page } = view;
-  const asked = page.questions.filter((question) => question.kind === "predict");
+  const asked = page.questions.filter((question) => question.kind === "sort");
   const media = page.questions
     .map((question) => question.image)
     .filter((image): image is Media => image !== null);

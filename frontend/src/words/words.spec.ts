@@ -36,8 +36,8 @@ test("it has no English sentence left in German", () => {
   expect(same.map(([name]) => name)).toEqual([]);
 });
 
-/** Pages that blind studies do not have. */
-const ELSEWHERE = /^\.(rating|training)\./;
+/** Pages that blind studies do not have, and the name of a picture that their trials never show. */
+const ELSEWHERE = /^\.(rating|training|decide)\.|^\.trial\.explanation$/;
 const TELLING = /\bA\.?I\b|\bK\.?I\b|model|machine|predict|expla|legib|maschine|vorhers|erklär/i;
 
 /** What the server says in place of the page's phrases in blind studies, from its own table. */
