@@ -86,7 +86,7 @@ def clustered_difference(
 
     Within an item each group's values are averaged, and every item that both groups have counts alike; so
     neither other items nor unequal numbers of values make a difference. `strata` names the stratum of each
-    row's item, where a design fixes how often people meet items of each: items count alike within a stratum,
+    row's item, if a design fixes how often people meet items of each: items count alike within a stratum,
     and a stratum by its share of the values (Cochran 1977, Sampling Techniques, 5.3); deviations are from its
     own means, as its share is no chance. Raises StatsError if no item of a stratum has both groups, for an
     item in two strata, or for lists of unequal length.
