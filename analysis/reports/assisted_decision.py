@@ -287,8 +287,8 @@ def _contrast_table(key: str, title: str, made: Sequence[AdviceContrast], facts:
     note = (
         "Percentage points, on the pictures that both have, at the declared accuracy of the advice: pictures "
         "of right advice count alike, those of wrong advice too, and both kinds as often as they are met. "
-        f"{INTERVALS} Holm: over the contrasts with a second look without advice, and over those with "
-        "unexplained advice."
+        f"{INTERVALS} Holm: over the contrasts with a second look without advice, "
+        "and over those with unexplained advice."
     )
     columns = ("Condition", "Less", "People", "Pictures", "Difference", "95 %", "p", "p, Holm")
     return Table(key, title, columns, lines, note, left=2)
@@ -383,8 +383,8 @@ def _following(made: Sequence[RelianceRow]) -> Section:
     signal = (
         "Of following: the signal is that the advice is right, the response that the second decision is the "
         "advice; d' 0: right advice is followed no more than wrong advice; criterion below 0: more is "
-        "followed than not. Log-linear correction; intervals by people and pictures together (pigeonhole "
-        "bootstrap-t)."
+        "followed than not. Log-linear correction; intervals by people and pictures together "
+        "(pigeonhole bootstrap-t)."
     )
     told = Table(
         "discrimination",
