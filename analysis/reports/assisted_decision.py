@@ -383,8 +383,8 @@ def _following(made: Sequence[RelianceRow]) -> Section:
     signal = (
         "Of following: the signal is that the advice is right, the response that the second decision is the "
         "advice; d' 0: right advice is followed no more than wrong advice; criterion below 0: more is "
-        "followed than not. Log-linear correction; intervals by people and pictures together "
-        "(pigeonhole bootstrap-t)."
+        "followed than not. Log-linear correction; "
+        "intervals by people and pictures together (pigeonhole bootstrap-t)."
     )
     told = Table(
         "discrimination",
