@@ -33,9 +33,14 @@ pytestmark = pytest.mark.pure
 ROLES = ("baseline", "advice", "method", "control")
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("analysis", "crowd", "experiments", "stimuli", "setup", "frontend/src", "frontend/build", "deploy")
-NAMES = (
-    r"assisted_(decision|scores)|AssistedDecision|alder-or-dogwood|Decide(Trial|Content)"
-    r"|(kinds\.|plugins/|\"\./)decide\b"
+NAMES = "|".join(
+    (
+        r"assisted_(decision|scores)",
+        "AssistedDecision",
+        "alder-or-dogwood",
+        r"Decide(Trial|Content)",
+        r"(kinds\.|plugins/|\"\./)decide\b",
+    )
 )
 """Of the paradigm, its kind, its plugin, the parts of its report and its study."""
 
