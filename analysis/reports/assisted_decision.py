@@ -383,13 +383,8 @@ def _following(made: Sequence[RelianceRow]) -> Section:
     signal = (
         "Of following: the signal is that the advice is right, the response that the second decision is the "
         "advice; d' 0: right advice is followed no more than wrong advice; criterion below 0: more is "
-<<<<<<< HEAD
-        "followed than not. Log-linear correction; intervals by a pigeonhole bootstrap-t, of people "
-        "and of pictures together."
-=======
         "followed than not. Log-linear correction; "
         "intervals by people and pictures together (pigeonhole bootstrap-t)."
->>>>>>> plates2
     )
     told = Table(
         "discrimination",
