@@ -25,12 +25,12 @@ def test_the_curve_is_the_share_accepted_in_time_at_every_budget(seed: int) -> N
     frames = review_frames([review(*names, accepted=yes, rt_ms=ms) for *names, yes, ms in drawn])
     curves = {row["name"]: row for row in report(frames, review_facts(runs=1)).json()["budget"]["curves"]}
     for source in (PEOPLE, MODEL):
-        own = [(yes, ms) for _, _, name, yes, ms in drawn if name == source]
+        reviews = [(yes, ms) for _, _, name, yes, ms in drawn if name == source]
         shares = [row["share"] for row in curves[source]["curve"]]
         budgets = [row["budget_ms"] for row in curves[source]["curve"]]
         assert budgets == sorted(budgets) and budgets[0] == 0 and shares[0] == 0
         assert all(earlier <= later for earlier, later in zip(shares, shares[1:], strict=False))
         for budget, share in zip(budgets, shares, strict=True):
-            assert share == pytest.approx(sum(yes and 0 < ms <= budget for yes, ms in own) / len(own))
-        assert curves[source]["at_any_time"] == pytest.approx(sum(yes for yes, _ in own) / len(own))
+            assert share == pytest.approx(sum(yes and 0 < ms <= budget for yes, ms in reviews) / len(reviews))
+        assert curves[source]["at_any_time"] == pytest.approx(sum(yes for yes, _ in reviews) / len(reviews))
         assert 0 < shares[-1] < 1 and curves[source]["at_any_time"] >= shares[-1]

@@ -240,9 +240,9 @@ def test_a_byte_or_twenty_milliseconds_are_found(
     settings.MIDDLEWARE = [*settings.MIDDLEWARE, "tests.experiments.leaking.leaking"]
     monkeypatch.setattr(LEAK, "what", leak)
     rows = reviews(judged, LEADS_LEAKING, leak)
-    found = told_of([row for row in rows if row.explained], is_model)
-    print(f"Planted in the {leak}: {found}")
-    assert found.usual[0] > UPPER_MAX and found.is_told, found
+    leaked = told_of([row for row in rows if row.explained], is_model)
+    print(f"Planted in the {leak}: {leaked}")
+    assert leaked.usual[0] > UPPER_MAX and leaked.is_told, leaked
 
 
 def test_an_unpadded_picture_would_tell(judged: Study) -> None:

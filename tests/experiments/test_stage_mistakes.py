@@ -169,10 +169,10 @@ def test_every_answer_is_a_solution_or_left_out_with_a_reason(tmp_path: Path) ->
     by_use = {use: people.filter(item__use=use).count() for use in ("task", "known", "tuning")}
     assert left_out["sources"]["people"] == {"tuning": by_use["tuning"], "unmatched": 0}
     # What only one source has given: the model's answers to what people have not solved are not asked for.
-    one = people.filter(item__use="task").order_by("key")[0]
+    first = people.filter(item__use="task").order_by("key")[0]
     other = Solution.objects.filter(study=study, use="solution", source="saliency")
     assert set(other.values_list("item__key", flat=True)) == set(people.values_list("item__key", flat=True))
-    assert one.item.key in set(other.values_list("item__key", flat=True))
+    assert first.item.key in set(other.values_list("item__key", flat=True))
 
 
 def test_every_solution_that_may_be_reviewed_has_a_stimulus_and_every_other_a_reason(

@@ -146,8 +146,8 @@ def test_it_refuses_stages_with_other_sources_before_anything_is_built(
     assert result.returncode == 1 and "Traceback" not in result.stderr
     assert result.stderr.strip() == (
         "CommandError: 'dots-judged' starts from the solutions of 'dots', whose sources are occlusion "
-        "(method), people (source); its own conditions are people (source), saliency (method). Give both the "
-        "same conditions."
+        "(method), people (source); its own conditions are people (source), saliency (method). Give "
+        "both the same conditions."
     )
     assert result.stdout == "" and not Path(project_env["STORAGE_URL"]).exists()
 
