@@ -17,7 +17,7 @@ LEAST_PEOPLE = 5
 MADE_OTHERWISE = {"utility", "utility_k", "utility_simultaneous"}
 """Intervals that were bootstraps and are Fieller's. `utility_fieller` was Fieller's then, and is the same."""
 OF_TRIALS = re.compile(r"\.as_assigned\.conditions\[\d+\]\.(utility|intervals\.utility_fieller\[\d\])$")
-"""Of people who left in the middle of a block: by all their trials now, by the mean over their blocks then."""
+"""Of people who left within a block: by all their trials now, by the mean over their blocks then."""
 
 
 def differences(before: object, after: object, where: str = "") -> Iterator[str]:
