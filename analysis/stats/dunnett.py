@@ -144,10 +144,10 @@ def _errors(
 def _tail(t: float, loadings: Floats, df: float) -> float:
     """P(max |T_i| > t), the T_i multivariate t with `df` and correlations loading_i loading_j."""
     rest = np.sqrt(1 - loadings**2)
-    ends = np.log([chi2.ppf(TINY, df) / df, chi2.isf(TINY, df) / df]) / 2
-    if not np.isfinite(ends).all():
+    low, high = (float(np.log(quantile(TINY, df) / df)) / 2 for quantile in (chi2.ppf, chi2.isf))
+    if not np.isfinite(low + high):
         raise StatsError(f"The variances leave {df:g} degrees of freedom, too few; wait for more people.")
-    scale = np.exp(np.linspace(*ends, SCALE_NODES))
+    scale = np.exp(np.linspace(low, high, SCALE_NODES))
     # The density of log(scale), which falls off twice exponentially.
     density = chi2.pdf(df * scale**2, df) * 2 * df * scale**2
     nodes = int(np.clip(8 * REACH / rest.min(), 96, 1500))
@@ -158,7 +158,7 @@ def _tail(t: float, loadings: Floats, df: float) -> float:
         outside = np.minimum(ndtr(centre - edge) + ndtr(-centre - edge), 1 - 1e-16)
         inside += np.log1p(-outside)
     per_scale = -np.expm1(inside) @ norm.pdf(z) * (z[1] - z[0])
-    step = (ends[1] - ends[0]) / (SCALE_NODES - 1)
+    step = (high - low) / (SCALE_NODES - 1)
     return float(np.clip((per_scale * density).sum() * step, 0.0, 1.0))
 
 
