@@ -170,7 +170,8 @@ def _rank_tests(results: Results, groups: Groups) -> None:
         def of_two() -> list[Row]:
             test = mann_whitney(first, second)
             ends = ends_of(rank_biserial_interval(test.rank_biserial, first.size, second.size))
-            return [{**test.table()[0], **ends}]
+            pair: Row = dict(zip(("first", "second"), groups, strict=True))
+            return [{**pair, **test.table()[0], **ends}]
 
         note = "low and high are the ends of the rank-biserial correlation (Newcombe)."
         results.attempt("mann_whitney", "Mann-Whitney", of_two, note)
@@ -345,9 +346,9 @@ def _within_pairs(
         return
 
     def of_two() -> list[Row]:
-        return [
-            {**signed_rank(*cells.T).table()[0], **ends_of(signed_rank_interval(*cells.T))},
-        ]
+        row = signed_rank(*cells.T).table()[0]
+        pair: Row = {"first": names[0], "second": names[1]}
+        return [{**pair, **row, **ends_of(signed_rank_interval(*cells.T))}]
 
     note = "low and high are the ends of the rank-biserial correlation."
     results.attempt("signed_rank", "Wilcoxon's signed ranks", of_two, note)

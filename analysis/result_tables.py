@@ -30,8 +30,8 @@ class ResultTable:
         return tuple(dict.fromkeys(name for row in self.rows for name in row))
 
     def printable(self) -> Table:
-        """The table as text, four significant digits."""
-        columns = self.columns
+        """The table as text, four significant digits; a column without any value is left out."""
+        columns = [name for name in self.columns if any(row.get(name) is not None for row in self.rows)]
         rows = tuple(tuple(_cell(name, row.get(name)) for name in columns) for row in self.rows)
         left = next(
             (i for i, name in enumerate(columns) if any(_is_number(row.get(name)) for row in self.rows)),

@@ -145,7 +145,7 @@ def _typed(frame: pd.DataFrame, roles: Roles, notes: list[str]) -> pd.DataFrame:
             if wrong.any():
                 row = wrong.index[wrong][0]
                 raise BadTable(
-                    f"Column {name!r} holds text in {int(wrong.sum())} rows, first {text[row]!r} in row {row}: "
+                    f"Column {name!r} holds text in {wrong.sum()} rows, first {text[row]!r} in row {row}: "
                     "numbers are needed: recode it, for example right as 1 and wrong as 0."
                 )
             typed[name] = values.astype("float64")

@@ -139,11 +139,8 @@ def test_answers_of_one_row_per_person_are_shares() -> None:
     frame = pd.DataFrame({"arm": ["a"] * 20 + ["b"] * 20, "yes": [1] * 15 + [0] * 5 + [1] * 8 + [0] * 12})
     results = analyse(tidy(frame, Roles("yes", ("arm",))), AnalysisPlan(control="a", margin=0.1))
     first, second = table(results, "shares")
-    assert (first["share"], second["share"], second["odds_ratio"]) == (
-        0.75,
-        0.4,
-        pytest.approx(8 * 5 / (12 * 15)),
-    )
+    assert (first["share"], second["share"]) == (0.75, 0.4)
+    assert second["odds_ratio"] == pytest.approx(8 * 5 / (12 * 15))
     (equivalence,) = table(results, "equivalence")
     assert equivalence["decision"] == "inconclusive" and "Equal shares, chi-square" in " ".join(results.notes)
 
