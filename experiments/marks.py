@@ -22,6 +22,7 @@ from stimuli.types import Mask, PixelAttribution, Use
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from django.db.models import QuerySet
     from numpy.typing import NDArray
 
     Progress = Callable[[str, int, int], None]
@@ -33,17 +34,24 @@ def items_of(study: Study) -> tuple[SolvedItem, ...]:
     return tuple(SolvedItem(i.key, i.truth, i.group, cast("Use", i.use)) for i in rows.defer("logits"))
 
 
+COUNTS = {"session__verdict": "passed", "session__slot__kept": True, "session__excluded": {}}
+"""Of whom answers are solutions."""
+
+
+def _answers(study: Study) -> QuerySet[Response]:
+    """Answers to trials that show an item and are no checks."""
+    asked = Response.objects.filter(session__study=study, trial__check_kind="", trial__item__isnull=False)
+    return asked.exclude(session__origin=Session.Origin.PREVIEW)
+
+
+def answers_not_kept(study: Study) -> int:
+    """How many answers are no solutions: of people who were screened or excluded, or who left."""
+    return _answers(study).count() - _answers(study).filter(**COUNTS).count()
+
+
 def given_by_people(study: Study) -> tuple[Given, ...]:
     """Kept answers to trials that ask for a label, item by item, in the order of slots."""
-    kept = Response.objects.filter(
-        session__study=study,
-        session__verdict="passed",
-        session__slot__kept=True,
-        session__excluded={},
-        trial__check_kind="",
-        trial__item__isnull=False,
-    ).exclude(session__origin=Session.Origin.PREVIEW)
-    rows = kept.select_related("trial__item", "trial__condition")
+    rows = _answers(study).filter(**COUNTS).select_related("trial__item", "trial__condition")
     times: Counter[tuple[str, str]] = Counter()
     given = []
     for row in rows.order_by("trial__item__key", "session__slot__ordinal", "position"):

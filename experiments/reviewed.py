@@ -10,6 +10,7 @@ from experiments.errors import StudyError
 from experiments.looks import Asked
 from experiments.models import Item, Solution, Study
 from experiments.paradigms.base import Survey
+from experiments.paradigms.material import as_asked
 from experiments.stages import frozen_source, solved_in
 from stimuli.explainers import RECORDED
 from stimuli.regions.grid import mask_of
@@ -30,7 +31,7 @@ Variant = tuple[str, str, str]
 
 def only_solved(definition: StudyDefinition, asked: Asked) -> Asked:
     """What was asked of the items that the earlier stage has solutions of; all of it if there is none.
-    StudyError if this study's dataset lacks some of them."""
+    StudyError if this study's dataset lacks some of them, or has others under their names."""
     earlier = frozen_source(definition)
     if earlier is None:
         return asked
@@ -42,11 +43,34 @@ def only_solved(definition: StudyDefinition, asked: Asked) -> Asked:
             f"{len(missing)} of the {len(solved)} items that were solved, the first is {missing[0]!r}. Name "
             "the same dataset, with the same parameters."
         )
+    if changed := sorted(solved & _changed(definition, earlier, asked)):
+        raise StudyError(
+            f"{definition.slug!r} starts from the solutions of {earlier.slug!r}, and {len(changed)} of the "
+            f"{len(solved)} items that were solved have another picture, truth or use in its dataset, the "
+            f"first is {changed[0]!r}. Name the same dataset, with the same parameters."
+        )
     surveys = {
         source: Survey(survey.labels, tuple(item for item in survey.items if item.key in solved))
         for source, survey in asked.surveys.items()
     }
     return replace(asked, surveys=surveys)
+
+
+def _changed(definition: StudyDefinition, earlier: Study, asked: Asked) -> set[str]:
+    """Items that are not what they were in the earlier stage. Views of another size say nothing of the
+    picture: they are another network's."""
+    changed = set()
+    before = {item.key: item for item in earlier.items.filter(copy_of=None).defer("logits")}
+    for source, survey in asked.surveys.items():
+        for item in as_asked(definition, survey):
+            row, view = before.get(item.key), asked.views[source][item.key]
+            if row is None:
+                continue
+            is_of_size = (row.width_px, row.height_px) == (view.width_px, view.height_px)
+            is_same = (row.truth, row.use) == (item.truth, item.use)
+            if not is_same or (is_of_size and row.image_key != view.image_key):
+                changed.add(item.key)
+    return changed
 
 
 def with_solutions(definition: StudyDefinition, gathered: Gathered) -> Gathered:

@@ -12,12 +12,13 @@ from django.utils import timezone
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.errors import StudyError
-from experiments.marks import given_by_models, given_by_people, items_of, sources_of
+from experiments.marks import answers_not_kept, given_by_models, given_by_people, items_of, sources_of
 from experiments.models import Item, Solution, Study
 from experiments.paradigms import design_of
 from experiments.paradigms.base import PlanError, Solved, SolvedUse
 from experiments.paradigms.solution_numbers import (
     SourceNumbers,
+    left_out,
     numbers_of,
     overlaps,
     told_by_form,
@@ -79,7 +80,11 @@ def freeze(study: Study, settings: Settings | None = None, progress: Progress = 
     kept = {"settings": settings.as_json(), **_summary(study, solutions, given, side)}
     rows = _rows(study, solutions)
     digest = content_key(
-        [kept["settings"], side, [[r.key, r.item.key, r.source, r.choice, r.region, r.use] for r in rows]]
+        [
+            kept["settings"],
+            side,
+            [[r.key, r.item.key, r.source, r.choice, r.region, r.use, r.donor, r.made] for r in rows],
+        ]
     )
     with transaction.atomic():
         waiting = Study.objects.filter(id=study.pk, frozen_digest="")
@@ -205,6 +210,7 @@ def _summary(
     summary: dict[str, Any] = {
         "side": side,
         "sources": [numbers.as_json() for numbers in numbers_of(solutions, given)],
+        "left_out": {"not_kept": answers_not_kept(study), "sources": left_out(solutions, items_of(study))},
         "told": {source: asdict(decoded) if decoded else None for source, decoded in told.items()},
     }
     known = {source: decoded for source, decoded in told.items() if decoded}

@@ -15,6 +15,7 @@ from analysis.reports.assisted_scores import (
     SHARES,
     AccuracyRow,
     AdviceContrast,
+    Beside,
     RelianceRow,
     Share,
     accuracy_rows,
@@ -53,7 +54,6 @@ POST_TREATMENT = (
     "their numbers as well."
 )
 NOT_SHOWN = "advice not shown"
-FAMILIES = {"advice": "Against a second look without advice", "explanation": "Against unexplained advice"}
 
 
 def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Report:
@@ -121,6 +121,7 @@ def _main(sections: Sequence[Section]) -> tuple[Main, ...]:
     said = {section.key: section.paragraphs for section in sections}
     return (
         Main(tables["conditions"], said.get("conditions", ())),
+        Main(tables.get("beside")),
         Main(tables.get("gain_contrasts"), said.get("contrasts", ())),
         Main(tables.get("reliance")),
     )
@@ -146,38 +147,15 @@ def _conditions(made: Sequence[AccuracyRow], facts: StudyFacts, look: figures.Lo
             _ends(row.final),
             _points(row.gain),
             _ends(row.gain),
-            _beside(row, "over_advice"),
-            _beside(row, "over_better"),
         )
         for row in made
     )
-    columns = (
-        "Condition",
-        "n",
-        "First %",
-        "Second %",
-        "95 %",
-        "Gain",
-        "95 %",
-        "Less advice alone",
-        "Less the better of both",
-    )
-    advice = {row.advice for row in made if row.advice is not None}
+    columns = ("Condition", "n", "First %", "Second %", "95 %", "Gain", "95 %")
     note = (
         "Share of decisions that name what the picture shows. Gain: second less first, percentage points. "
-        "Less advice alone, less the better of both: accuracy of second decisions less that of the advice "
-        f"({', '.join(percent(share) for share in sorted(advice)) or NONE} % by design), and less that or "
-        "people's own first decisions, whichever is higher, with intervals. "
         f"{INTERVALS} {' '.join(facts.stimuli)}"
     ).rstrip()
-    table = Table(
-        "conditions",
-        "Accuracy of first and second decisions",
-        columns,
-        lines,
-        note,
-        short=("Condition", "n", "First %", "Second %", "", "Gain", "95 %", "", ""),
-    )
+    table = Table("conditions", "Accuracy of first and second decisions", columns, lines, note)
     drawn = [row for row in made if row.initial is not None]
     figure = Figure(
         "accuracy",
@@ -188,7 +166,30 @@ def _conditions(made: Sequence[AccuracyRow], facts: StudyFacts, look: figures.Lo
     )
     said = tuple(_team(row) for row in made if row.is_advised and row.over_better is not None)
     content = [row.as_json() for row in made]
-    return Section("conditions", "Accuracy", content, said, (table,), (figure,) if drawn else ())
+    tables = (table, _beside_table(made))
+    return Section("conditions", "Accuracy", content, said, tables, (figure,) if drawn else ())
+
+
+def _beside_table(made: Sequence[AccuracyRow]) -> Table:
+    """Second decisions against people alone, the advice alone, and the better of both; without advice nothing
+    is held against it."""
+    advised = [row for row in made if row.is_advised]
+    lines = tuple(
+        (
+            row.condition.label,
+            *(_points(row.gain), _ends(row.gain)),
+            *(cell for told in (row.over_advice, row.over_better) for cell in _beside(told)),
+        )
+        for row in advised
+    )
+    columns = ("Condition", "Less first", "95 %", "Less advice alone", "95 %", "Less better of both", "95 %")
+    advice = sorted({row.advice for row in advised if row.advice is not None})
+    note = (
+        "Accuracy of second decisions, percentage points, less that of people's own first decisions, less "
+        f"that of the advice ({', '.join(percent(share) for share in advice) or NONE} % by design), and "
+        "less the higher of both."
+    )
+    return Table("beside", "Second decisions beside people alone and advice alone", columns, lines, note)
 
 
 def _team(row: AccuracyRow) -> str:
@@ -214,12 +215,10 @@ def _ends(told: Clustered | None) -> str:
     return interval(told.interval if told else None, 1, 100)
 
 
-def _beside(row: AccuracyRow, name: str) -> str:
-    """Of people without advice nothing is held against it."""
-    told = getattr(row, name)
-    if told is None or not row.is_advised:
-        return NONE
-    return f"{number(100 * told.estimate, 1)} {interval(told.interval, 1, 100)}"
+def _beside(told: Beside | None) -> tuple[str, str]:
+    if told is None:
+        return NONE, NONE
+    return number(100 * told.estimate, 1), interval(told.interval, 1, 100)
 
 
 def accuracy_figure(made: Sequence[AccuracyRow], look: figures.Look) -> Any:
@@ -274,8 +273,8 @@ def _contrast_table(key: str, title: str, made: Sequence[AdviceContrast], facts:
     labels = {c.name: c.label for c in facts.conditions}
     lines = tuple(
         (
-            FAMILIES[c.family],
             labels[c.first],
+            labels[c.second],
             str(c.result.people) if c.result else "0",
             str(c.result.items) if c.result else "0",
             number(100 * c.result.estimate if c.result else None, 1),
@@ -286,10 +285,12 @@ def _contrast_table(key: str, title: str, made: Sequence[AdviceContrast], facts:
         for c in made
     )
     note = (
-        f"Percentage points, on the pictures that both have, each counting alike. {INTERVALS} Holm: over the "
-        "contrasts of one heading."
+        "Percentage points, on the pictures that both have, at the declared accuracy of the advice: pictures "
+        "of right advice count alike, those of wrong advice too, and both kinds as often as they are met. "
+        f"{INTERVALS} Holm: over the contrasts with a second look without advice, "
+        "and over those with unexplained advice."
     )
-    columns = ("", "Condition", "People", "Pictures", "Difference", "95 %", "p", "p, Holm")
+    columns = ("Condition", "Less", "People", "Pictures", "Difference", "95 %", "p", "p, Holm")
     return Table(key, title, columns, lines, note, left=2)
 
 
@@ -364,8 +365,6 @@ def _following(made: Sequence[RelianceRow]) -> Section:
         (
             row.condition.label,
             *(f"{_share(row.shares[name])} ({_of(row.shares[name])})" for name in names),
-            _crossed(row.d_prime),
-            _crossed(row.criterion),
         )
         for row in advised
     )
@@ -375,17 +374,25 @@ def _following(made: Sequence[RelianceRow]) -> Section:
         "Did not follow right advice %",
         "Switched to right advice %",
         "Switched to wrong advice %",
-        "d'",
-        "Criterion",
     )
     note = (
         "Followed wrong advice: over-reliance; did not follow right advice: under-reliance. Switched: of "
-        "first decisions that were not the advice. d' and criterion of following: the signal is that the "
-        "advice is right, the response that the second decision is the advice; d' 0: right advice is "
-        "followed no more than wrong advice; criterion below 0: more is followed than not. Log-linear "
-        "correction; intervals by people and pictures together (pigeonhole bootstrap-t)."
+        "first decisions that were not the advice."
     )
-    table = Table("following", "Over-reliance, under-reliance and discrimination", columns, lines, note)
+    table = Table("following", "Over-reliance and under-reliance", columns, lines, note)
+    signal = (
+        "Of following: the signal is that the advice is right, the response that the second decision is the "
+        "advice; d' 0: right advice is followed no more than wrong advice; criterion below 0: more is "
+        "followed than not. Log-linear correction; "
+        "intervals by people and pictures together (pigeonhole bootstrap-t)."
+    )
+    told = Table(
+        "discrimination",
+        "Right advice told from wrong advice",
+        ("Condition", "d'", "95 %", "Criterion", "95 %"),
+        tuple((row.condition.label, *_crossed(row.d_prime), *_crossed(row.criterion)) for row in advised),
+        signal,
+    )
     intervals = Table(
         "following_intervals",
         "Their intervals",
@@ -395,11 +402,11 @@ def _following(made: Sequence[RelianceRow]) -> Section:
     )
     problems = tuple(f"{row.condition.label}: {row.problem}." for row in advised if row.problem)
     said = (*_undefined(advised, names), *problems)
-    return Section("following", "Following advice", None, said, (table, intervals))
+    return Section("following", "Following advice", None, said, (table, intervals, told))
 
 
-def _crossed(told: CrossedEstimate | None) -> str:
-    return NONE if told is None else f"{number(told.estimate)} {interval(told.interval())}"
+def _crossed(told: CrossedEstimate | None) -> tuple[str, str]:
+    return (NONE, NONE) if told is None else (number(told.estimate), interval(told.interval()))
 
 
 def _without_advice(made: Sequence[RelianceRow]) -> Section:
@@ -427,8 +434,8 @@ def _sets(made: Sequence[AdviceContrast], frames: Frames, facts: StudyFacts) -> 
     labels = {c.name: c.label for c in facts.conditions}
     lines = tuple(
         (
-            FAMILIES[c.family],
             labels[c.first],
+            labels[c.second],
             name,
             str(c.result.people) if c.result else "0",
             number(100 * c.result.estimate if c.result else None, 1),
@@ -438,7 +445,7 @@ def _sets(made: Sequence[AdviceContrast], frames: Frames, facts: StudyFacts) -> 
         for place in range(len(sets["Kept"]))
         for name, c in ((name, every[place]) for name, every in sets.items())
     )
-    columns = ("", "Condition", "People are", "n", "Difference", "95 %", "p, Holm")
+    columns = ("Condition", "Less", "People are", "n", "Difference", "95 %", "p, Holm")
     note = (
         "Accuracy gain, percentage points. As assigned: everybody who got a place and decided about some "
         "picture twice, without the rules that act after assignment."

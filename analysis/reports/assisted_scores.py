@@ -163,7 +163,8 @@ def _least(beside: Sequence[Beside]) -> Beside:
 
 @dataclass(frozen=True, slots=True)
 class AdviceContrast:
-    """Two conditions on one measure, on the items that both have. `family`: which contrasts Holm's correction
+    """Two conditions on one measure, on the items that both have, at the declared accuracy of the advice.
+    `family`: which contrasts Holm's correction
     is over. `problem` says why there is no test."""
 
     family: Literal["advice", "explanation"]
@@ -212,6 +213,8 @@ def _contrast(
             (part["condition"] == first).to_numpy(float),
             list(part["participant"]),
             list(part["item"]),
+            # The design fixes how often advice is right; how often it would be in the pool is another number.
+            strata=list(part["advice"]),
             level=LEVEL,
         )
     except StatsError as error:

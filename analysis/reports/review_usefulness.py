@@ -128,6 +128,9 @@ def _count(told: Told) -> str:
 def usefulness_section(rows: pd.DataFrame, facts: StudyFacts, told: Declared) -> Section:
     """Gains by explanations, at the primary budget and at others."""
     title = "Usefulness of explanations"
+    if told.runs == 1:
+        # The study asks for one run, so that nothing is missing.
+        return Section("usefulness", "", None)
     if not has_both_runs(rows):
         kind = "with" if not rows["explained"].any() else "without"
         return Section("usefulness", title, None, (NO_RUN.format(kind=kind),))

@@ -79,35 +79,57 @@ def clustered_difference(
     people: Names,
     items: Names,
     *,
+    strata: Names | None = None,
     level: float = 0.95,
 ) -> Clustered:
     """Mean of the first group less mean of the second (`is_first` 1 or 0 per row), on shared items alone.
 
     Within an item each group's values are averaged, and every item that both groups have counts alike; so
-    neither other items nor unequal numbers of values make a difference. Raises StatsError if no item has
-    both, or for lists of unequal length.
+    neither other items nor unequal numbers of values make a difference. `strata` names the stratum of each
+    row's item, if a design fixes how often people meet items of each: items count alike within a stratum,
+    and a stratum by its share of the values (Cochran 1977, Sampling Techniques, 5.3); deviations are from its
+    own means, as its share is no chance. Raises StatsError if no item of a stratum has both groups, for an
+    item in two strata, or for lists of unequal length.
     """
     checked_level(level)
     y, person, item = _checked(values, people, items)
     first = checked_array(is_first, "The group of each value")
     if first.size != y.size or not np.isin(first, (0, 1)).all():
         raise StatsError(f"The groups are {first.size} values; give 1 or 0 for each of the {y.size} values.")
+    stratum = _strata(strata, item)
+    shares = np.bincount(stratum) / stratum.size
     counts = np.stack([np.bincount(item, first == group, item.max() + 1) for group in (1, 0)])
-    has_both = np.asarray((counts > 0).all(axis=0))
-    kept = has_both[item]
+    kept = np.asarray((counts > 0).all(axis=0))[item]
     if not kept.any():
         raise StatsError("No item was answered in both groups; compare groups that share items.")
-    y, first, person, item = y[kept], first[kept] == 1, person[kept], item[kept]
-    weights = 1 / (has_both.sum() * counts[np.where(first, 0, 1), item])
-    means = [float((weights * y)[group].sum()) for group in (first, ~first)]
+    y, first, person, item, stratum = y[kept], first[kept] == 1, person[kept], item[kept], stratum[kept]
+    shared = np.bincount(stratum[np.unique(item, return_index=True)[1]], minlength=shares.size)
+    if not shared.all():
+        raise StatsError("No item of one of the strata was answered in both groups; collect more answers.")
+    weights = (shares / shared)[stratum] / counts[np.where(first, 0, 1), item]
+    # A cell is a group within a stratum.
+    cell = 2 * stratum + first
+    means = np.bincount(cell, weights * y) / np.bincount(cell, weights)
     signed = np.where(first, weights, -weights)
     return _estimated(
-        means[0] - means[1],
-        signed * (y - np.where(first, *means)),
+        float((signed * y).sum()),
+        signed * (y - means[cell]),
         codes_again(person),
         codes_again(item),
         level,
     )
+
+
+def _strata(strata: Names | None, item: Codes) -> Codes:
+    """The stratum of each row; one if there are none."""
+    if strata is None:
+        return np.zeros_like(item)
+    if len(strata) != item.size:
+        raise StatsError(f"There are {len(strata)} strata; give one for each of the {item.size} values.")
+    stratum = checked_codes(strata, "strata")
+    if np.unique(np.stack([item, stratum]), axis=1).shape[1] > np.unique(item).size:
+        raise StatsError("An item is in two strata; give every item one.")
+    return stratum
 
 
 def _checked(values: ArrayLike, people: Names, items: Names) -> tuple[Floats, Codes, Codes]:

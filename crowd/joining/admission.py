@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from django.db.models import Q
+
 from crowd.ground.connections import site_of
 from crowd.ground.identities import person_hash, submission_hash
 from crowd.models import ExcludedPerson, Identity, Posting, Submission
@@ -173,14 +175,13 @@ def _is_live(study: Study) -> bool:
 
 
 def _is_excluded(study: Study, person: str) -> bool:
-    """Whether the person took part in a study, or is on a list, that this study excludes: its own earlier
-    stage is one, for those who have solved judge no solutions."""
+    """Whether the person took part in a study, or is on a list, that this study excludes, or has solved in
+    its own earlier stage. Who was shown no task there may come: such people are asked for an invitation."""
     recruitment, _ = recruiting_of(study)
-    stage = source_of(definition_of(study))
-    excludes = [*recruitment.excludes, *([stage] if stage else [])]
-    lists = [name.removeprefix(LIST) for name in excludes if name.startswith(LIST)]
-    slugs = [name for name in excludes if not name.startswith(LIST)]
+    lists = [name.removeprefix(LIST) for name in recruitment.excludes if name.startswith(LIST)]
+    slugs = [name for name in recruitment.excludes if not name.startswith(LIST)]
     if lists and ExcludedPerson.objects.filter(list_name__in=lists, person_hash=person).exists():
         return True
-    earlier = Session.objects.filter(study__slug__in=slugs, participant__identity__person_hash=person)
-    return bool(slugs) and earlier.exclude(study=study).exists()
+    earlier = Session.objects.filter(participant__identity__person_hash=person).exclude(study=study)
+    solved = Q(study__slug=source_of(definition_of(study)), slot__isnull=False)
+    return earlier.filter(Q(study__slug__in=slugs) | solved).exists()

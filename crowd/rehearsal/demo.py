@@ -50,10 +50,10 @@ from experiments.terminal import Terminal
 START_DEADLINE_S = 60.0
 WALK_INS = 8
 """Places that stay free for people who look at a demo."""
-WAVES_MAX = 20
+WAVES_MAX = 40
 BARREN = 5
 """So many people in a row of whom none passes are no chance: of the usual mixes one in five may fail."""
-BARREN_CHECKED = 15
+BARREN_CHECKED = 20
 """The same where a colour check sends away up to half of those who come."""
 MEASURED = 40
 """Items whose explanations are measured: enough to see a fault, a third of the time of all."""
@@ -230,7 +230,7 @@ def _stopped(study: Study, outcomes: Sequence[Outcome], missing: int, barren: in
     sessions = Session.objects.filter(study=study, origin="simulated").values_list("reasons", flat=True)
     rules = Counter(reason["rule"] for reasons in sessions for reason in reasons)
     failed = [
-        f"{rule} ({RULES[rule].meaning if rule in RULES else 'no place was left'}): {count}"
+        f"{rule} ({RULES[rule].meaning if rule in RULES else 'there was no place for them'}): {count}"
         for rule, count in rules.most_common()
     ]
     failed += [
@@ -301,7 +301,8 @@ def print_controls(
 def print_addresses(
     study: Study, url: str, terminal: Terminal, stays: bool, ended: Sequence[Study] = ()
 ) -> None:
-    """Where to look around; `ended` are the stages that came before, which take nobody any more."""
+    """Where to look around; `ended` are the stages that came before, which are closed: the dashboard
+    has them."""
     from crowd.dashboard.onetime import make_login_path
 
     users = get_user_model()
@@ -320,7 +321,7 @@ def print_addresses(
     terminal.line(f"Take part        {url}/join/{study.slug}/   ({free} walk-in slots free)")
     for stage in ended:
         terminal.line(
-            f"Closed           {url}/join/{stage.slug}/   (its solutions are judged in {study.slug})"
+            f"Closed stage     {url}/studies/{stage.slug}/   (its solutions are judged in {study.slug})"
         )
     terminal.line("Ctrl-C stops the server.")
 

@@ -39,14 +39,14 @@ def stages_of(path: Path, folders: Sequence[Path]) -> tuple[Path, ...]:
     """The file with the stages before and after it, first to last; mostly it is alone.
 
     A stage names the one before it (`[design] solutions_from`). Files are sought beside the given one, in the
-    folders beside its own, in `folders`, and among the shipped studies; the nearest place counts. StudyError
-    if a stage is missing, or if several start from one.
+    folders beside that one's folder, in `folders`, and among the shipped studies; the nearest place counts.
+    StudyError if a stage is missing, or if several start from one.
     """
-    own = _named(path)
-    if own is None:
+    given = _named(path)
+    if given is None:
         return (path,)
     places = [list(place) for place in _places(path, folders)]
-    stages = [own]
+    stages = [given]
     while stages[0].source:
         stages.insert(0, _before(stages[0], places))
         if stages[0].path in [stage.path for stage in stages[1:]]:

@@ -143,11 +143,12 @@ class AssistedDecision(BaseParadigm):
     planned_analysis: ClassVar[str] = (
         "Primary: the accuracy gain (second less first decision, against what the item is) of each condition "
         "with advice against the second look without advice, and of each condition with an explanation "
-        "against unexplained advice; matched items, people and items both as drawn at random (two-way "
-        "clustered errors), two-sided, with Holm's correction over the contrasts of each of the two "
-        "families. Final accuracy likewise, and against first decisions, the advice alone, and the better of "
-        "both. Secondary: RAIR and RSR (after Schemmer et al. 2023), pooled over trials, bootstrap over "
-        "people; over- and under-reliance; switches by correctness of the advice and without advice; "
+        "against unexplained advice; matched items, at the declared accuracy of the advice (items of right "
+        "and of wrong advice are strata), people and items both as drawn at random (two-way clustered "
+        "errors), two-sided, with Holm's correction over the contrasts of each of the two families. Final "
+        "accuracy likewise, and against first decisions, the advice alone, and the better of both. "
+        "Secondary: RAIR and RSR (after Schemmer et al. 2023), pooled over trials, bootstrap over people; "
+        "over- and under-reliance; switches by correctness of the advice and without advice; "
         "d' and criterion of following."
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from experiments.kinds.solve import CANNOT_SAY
-from experiments.paradigms.solutions import FrozenSolution, Given, region_mask
+from experiments.paradigms.solutions import FrozenSolution, Given, SolvedItem, region_mask
 from stimuli.errors import ShapeMismatch
 from stimuli.quality.looks import Decoded, decode
 from stimuli.regions.form import form_numbers, overlap
@@ -53,6 +53,24 @@ def numbers_of(solutions: Sequence[FrozenSolution], given: Sequence[Given]) -> t
             )
         )
     return tuple(rows)
+
+
+def left_out(solutions: Sequence[FrozenSolution], items: Sequence[SolvedItem]) -> dict[str, dict[str, int]]:
+    """Source -> reason -> how many of its solutions no lead may meet. `tuning`: settings are chosen on these
+    items. `unmatched`: another source has not solved the task, so that nothing is to be compared."""
+    use = {item.key: item.use for item in items}
+    given = [s for s in solutions if s.use == "solution"]
+    sources = {s.source for s in given}
+    solvers: dict[str, set[str]] = {}
+    for solution in given:
+        solvers.setdefault(solution.item, set()).add(solution.source)
+    counts = {source: {"tuning": 0, "unmatched": 0} for source in sorted(sources)}
+    for solution in given:
+        if use[solution.item] == "tuning":
+            counts[solution.source]["tuning"] += 1
+        elif use[solution.item] == "task" and solvers[solution.item] != sources:
+            counts[solution.source]["unmatched"] += 1
+    return counts
 
 
 def is_flat(given: Given) -> bool:

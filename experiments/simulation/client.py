@@ -348,8 +348,8 @@ class SimulatedSession:
     def judge(self, trial: Mapping[str, Any]) -> tuple[bool, int]:
         content = trial["content"]
         picture, mark = self._picture(content["image"]), self._picture(content["mark"])
-        accepts, took_ms = self.person.judge(JudgeView(trial["position"], content["answer"], picture, mark))
-        return accepts, max(took_ms, self._study["min_view_ms"])
+        # The page takes an answer at once: the time to decide is what is measured.
+        return self.person.judge(JudgeView(trial["position"], content["answer"], picture, mark))
 
     def _picture(self, media: MediaWire | None) -> Pixels | None:
         """As it was served, for a person who looks."""

@@ -115,13 +115,15 @@ def planted(
     per_person: int = 20,
     accuracy: float = 0.75,
     spread: float = 0.6,
+    right_share: float | None = None,
 ) -> Frames:
     """People with these habits on items drawn from `items`, slot j of every condition alike. First decisions
-    are right with log odds .8, of which people and items vary by `spread`."""
+    are right with log odds .8, of which people and items vary by `spread`. The model is right about
+    `right_share` of the items, else as often as its advice is, which is `accuracy` of what a person meets."""
     rng = np.random.default_rng(seed)
     truths = rng.integers(0, 2, items)
     is_right = np.zeros(items, dtype=bool)
-    is_right[: round(accuracy * items)] = True
+    is_right[: round((accuracy if right_share is None else right_share) * items)] = True
     of_item = rng.normal(0, spread, items)
     wrong = round((1 - accuracy) * per_person)
     decided: dict[str, dict[str, list[Decision]]] = {name: {} for name in habits}

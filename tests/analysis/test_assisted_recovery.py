@@ -75,6 +75,26 @@ def test_advice_that_is_heeded_is_found_and_its_interval_holds_the_gain(scale: S
     assert null <= likely_share(0.06, len(every)).high, "both take advice alike"
 
 
+def test_contrasts_are_at_the_declared_accuracy_whatever_the_pool_holds(scale: Scale) -> None:
+    """The model is right about 3 in 10 of the items, and of those that people meet about 3 in 4."""
+    habits = {"alone": Habit(), "plain": ADVISED}
+    facts = advised_facts(tuple(habits))
+    truth = gain_of(ADVISED) - gain_of(Habit())
+    results = []
+    for number in range(count := scale.of(STUDIES, STUDIES_FULL)):
+        at = 1_000_000 * scale.seed + 50_000 + number
+        rows = decision_rows(planted(habits, people=30, seed=at, right_share=0.3))
+        (told,) = contrasts(rows, facts, "gain")
+        assert told.result is not None and told.result.interval is not None
+        results.append(told.result)
+    held = float(np.mean([r.interval is not None and r.interval.holds(truth) for r in results]))
+    mean = float(np.mean([r.estimate for r in results]))
+    error = float(np.std([r.estimate for r in results]) / np.sqrt(count))
+    print(f"a gain of {truth:.3f}: {mean:.3f} on the mean, held by {held:.3f} of intervals")
+    assert abs(mean - truth) < 4 * error
+    assert held >= likely_share(0.93, count).low
+
+
 def gain_of(habit: Habit) -> float:
     """The expected gain, from half a million decisions of a study of one condition."""
     rows = decision_rows(planted({"plain": habit}, people=2500, seed=99, items=2000, per_person=20))

@@ -126,9 +126,14 @@ def test_contrasts_are_of_means_on_shared_items() -> None:
 
 
 def test_items_that_one_condition_lacks_are_left_out_of_a_contrast() -> None:
-    less = {**BY_HAND, "plain": {p: rows[:2] for p, rows in BY_HAND["plain"].items()}}
+    less = {**BY_HAND, "plain": {p: [rows[1], rows[3]] for p, rows in BY_HAND["plain"].items()}}
     made = contrasts(decision_rows(frames_of(less)), FACTS, "final")
     assert made[0].result is not None and made[0].result.items == 2
+    # Of i2 and of i4 one decision of two is right, in both conditions.
+    assert made[0].result.estimate == 0
+    right = {**BY_HAND, "plain": {p: rows[:2] for p, rows in BY_HAND["plain"].items()}}
+    (none_wrong, *_) = contrasts(decision_rows(frames_of(right)), FACTS, "final")
+    assert none_wrong.result is None and "No item of one of the strata" in none_wrong.problem
     apart = {**BY_HAND, "plain": {"p1": decisions("j1 a a a a")}}
     (first, *_) = contrasts(decision_rows(frames_of(apart)), FACTS, "final")
     assert first.result is None and "No item was answered in both groups" in first.problem
@@ -160,12 +165,16 @@ def test_advice_that_is_always_right_leaves_self_reliance_undefined() -> None:
 
 
 def test_it_names_every_table_and_says_what_the_advice_alone_reaches(made: Report) -> None:
-    keys = {"conditions", "gain_contrasts", "final_contrasts", "reliance", "following", "spontaneous", "sets"}
-    assert keys <= set(made.tables())
+    keys = {"conditions", "beside", "gain_contrasts", "final_contrasts", "reliance", "following"}
+    assert keys | {"discrimination", "spontaneous", "sets"} <= set(made.tables())
     accuracy = rows_of(made.tables()["conditions"])
     assert accuracy["Plain"][:3] == ["2", "62.5", "75.0"] and accuracy["Plain"][4] == "12.5"
-    assert accuracy["Alone"][6:] == ["–", "–"], "without advice nothing is held against it"
-    assert "75.0 % by design" in made.tables()["conditions"].note
+    beside = rows_of(made.tables()["beside"])
+    assert "Alone" not in beside, "without advice nothing is held against it"
+    assert (beside["Plain"][::2], beside["Marked"][::2]) == (["12.5", "0.0", "0.0"], ["0.0", "25.0", "0.0"])
+    assert "75.0 % by design" in made.tables()["beside"].note
+    following = rows_of(made.tables()["discrimination"])["Plain"]
+    assert following[0] == f"{Z(5.5 / 7) - Z(1.5 / 3):.2f}"
     said = next(s for s in made.sections if s.key == "conditions").paragraphs
     assert said[0] == (
         "Plain: 75.0 % of second decisions are right, of first ones 62.5 %, and of the advice 75.0 %: that "
@@ -179,7 +188,7 @@ def test_it_names_every_table_and_says_what_the_advice_alone_reaches(made: Repor
 
 def test_every_condition_without_people_has_its_row() -> None:
     few = report(frames_of({"alone": BY_HAND["alone"]}), FACTS)
-    assert rows_of(few.tables()["conditions"])["Plain"] == ["0", *["–"] * 7]
+    assert rows_of(few.tables()["conditions"])["Plain"] == ["0", *["–"] * 5]
     nobody = report(frames_of({}), FACTS)
     assert nobody.opening == "" and rows_of(nobody.tables()["conditions"])["Alone"][0] == "0"
 
@@ -196,7 +205,7 @@ def test_nothing_is_told_by_condition_while_data_are_collected() -> None:
 def test_who_is_counted_is_told_apart() -> None:
     screened = frames_of(BY_HAND, status={"p2": "screened"})
     made = report(screened, FACTS)
-    rows = [row for row in made.tables()["sets"].rows if row[1] == "Plain"]
+    rows = [row for row in made.tables()["sets"].rows if row[:2] == ("Plain", "Alone")]
     assert [(row[2], row[3]) for row in rows] == [
         ("Kept", "3"), ("With those left out by hand", "3"), ("As assigned", "4")
     ]  # fmt: skip

@@ -73,6 +73,29 @@ def test_the_difference_is_that_of_the_items_that_both_have(seed: int) -> None:
     assert result.se == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_strata_count_by_their_share_of_the_values(seed: int) -> None:
+    """Against the differences within strata, and WLS with a mean for each group of each."""
+    y, person, item = crossed(seed, people=14, items=12)
+    first = (np.random.default_rng(seed + 90).random(y.size) < 0.5).astype(float)
+    stratum = (item < 4).astype(int)
+    counts = {(i, g): ((item == i) & (first == g)).sum() for i in range(12) for g in (0, 1)}
+    kept = np.array([min(counts[i, 0], counts[i, 1]) > 0 for i in item])
+    result = clustered_difference(y, first, person, item, strata=stratum.astype(str))
+    y, first, person, item = y[kept], first[kept], person[kept], item[kept]
+    share = {s: float(np.mean(stratum == s)) for s in (0, 1)}
+    stratum = stratum[kept]
+    within = [clustered_difference(*(v[stratum == s] for v in (y, first, person, item))) for s in (0, 1)]
+    assert result.estimate == pytest.approx(sum(share[s] * within[s].estimate for s in (0, 1)))
+    # Both coefficients before the last are set so that the last one is the weighted difference itself.
+    means = np.column_stack([(stratum == s) & (first == g) for s in (0, 1) for g in (0, 1)]).astype(float)
+    turn = np.eye(4)
+    turn[-1] = [-share[0], share[0], -share[1], share[1]]
+    weights = [1 / counts[i, int(g)] for i, g in zip(item, first, strict=True)]
+    expected = witness(y, means @ np.linalg.inv(turn), np.array(weights), np.column_stack([person, item]))
+    assert result.se == pytest.approx(expected)
+
+
 def test_equal_answers_of_shared_pictures_make_no_difference() -> None:
     y, person, item = crossed(3)
     twice = [np.concatenate([values, values]) for values in (y, person, item)]
@@ -164,6 +187,12 @@ def test_the_interval_of_an_association_holds_the_true_one(groups: int, slope: f
         (lambda: clustered_mean([1, 2], [1], [1, 2]), "one of each"),
         (lambda: clustered_difference([1, 2], [1, 0], [1, 2], [1, 2]), "No item was answered in both"),
         (lambda: clustered_difference([1, 2], [1, 2], [1, 2], [1, 1]), "give 1 or 0"),
+        (lambda: clustered_difference([1, 2], [1, 0], [1, 2], [1, 1], strata=["a"]), "There are 1 strata"),
+        (lambda: clustered_difference([1, 2], [1, 0], [1, 2], [1, 1], strata=["a", "b"]), "in two strata"),
+        (
+            lambda: clustered_difference([1, 2, 3], [1, 0, 1], [1, 2, 3], [1, 1, 2], strata=["a", "a", "b"]),
+            "No item of one of the strata",
+        ),
         (lambda: rank_association([1, 2], [1, 2], [1]), "1 groups"),
         (lambda: rank_association([1, 1], [1, 2], [1, 2]), "values that differ"),
     ],

@@ -455,6 +455,8 @@ def test_a_review_says_whether_the_answer_is_accepted() -> None:
     server = Server([trial(n, "review", answer="7", mark=None) for n in range(4)])
     session(Calm(name="even"), server).take("s")
     assert [r["value"] for r in sent(server)] == [{"accept": n % 2 == 0} for n in range(4)]
+    # The time to decide is measured, so no page holds the answer back.
+    assert {(r["rt_ms"], r["shown_ms"]) for r in sent(server)} == {(700, 700)} and MIN_VIEW_MS > 700
 
 
 def test_a_person_reviews_the_same_again_and_another_person_differently() -> None:

@@ -80,13 +80,13 @@ def visitor(opened: dict[str, Any], page: Page) -> Visitor:
 
 @pytest.fixture(params=["keyboard", "mouse", "touch"])
 def hand(request: pytest.FixtureRequest) -> str:
-    """By what alone somebody takes part."""
+    """By what alone a person takes part."""
     return str(request.param)
 
 
 @pytest.fixture
 def place(hand: str, browser: Browser, page: Page) -> Iterator[Page]:
-    """Where somebody takes part by that hand."""
+    """The page of a person who takes part by that hand."""
     if hand != "touch":
         yield page
         return

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tests.journeys.visitor import FRESH, TASK, Visitor
+from tests.journeys.visitor import FRESH, NEXT, TASK, Visitor
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page, ViewportSize
@@ -88,6 +88,10 @@ class Pointer(Visitor, ABC):
         self.practised += 1
         if self.settle() == "trial" and self.page.locator(FRESH).count() == 1:
             self.tap_answer("seen")
+
+    def read_reveal(self) -> None:
+        self.told.append(self.page.locator(".board .label").inner_text())
+        self.tap(NEXT)
 
     def tap_answer(self, value: str) -> None:
         self.page.locator(f'{FRESH}[data-value="{value}"]').evaluate("button => button.dataset.next = '1'")

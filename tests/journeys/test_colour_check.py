@@ -1,5 +1,5 @@
-"""The colour check in Chromium against the production server: by keyboard and by touch, loaded again in its
-middle, without a connection, in small windows, with axe, contrast and the words on its pages.
+"""The colour check in Chromium against the production server: by keyboard, touch and mouse, loaded again in
+its middle, without a connection, in small windows, with axe, contrast and the words on its pages.
 """
 
 from __future__ import annotations
@@ -159,15 +159,22 @@ def phone(browser: Browser) -> Iterator[Page]:
         context.close()
 
 
-def test_it_is_done_by_touch_alone(study: Study, server: WebServer, phone: Page) -> None:
+@pytest.mark.parametrize("by", ["tap", "click"])
+def test_it_is_done_by_touch_or_by_the_mouse_alone(
+    study: Study, server: WebServer, phone: Page, by: str
+) -> None:
     """On a screen as large as the study asks for, and then on one as small as a phone's."""
+
+    def press(selector: str) -> None:
+        getattr(phone.locator(selector).first, by)()
+
     phone.set_viewport_size({"width": 1000, "height": 700})
     phone.goto(address(server, "tilda"))
-    phone.locator("[data-page=consent] .tick").tap()
+    press("[data-page=consent] .tick")
     assert phone.locator(".tick input").is_checked()
-    phone.locator(".button.primary").tap()
-    phone.locator("[data-page=plates] .option").first.tap()
-    phone.locator(".button.primary").tap()
+    press(".button.primary")
+    press("[data-page=plates] .option")
+    press(".button.primary")
     phone.wait_for_selector(FRESH)
     width, height = PHONE
     phone.set_viewport_size({"width": width, "height": height})
@@ -177,7 +184,7 @@ def test_it_is_done_by_touch_alone(study: Study, server: WebServer, phone: Page)
         for button in phone.locator(".answer").all():
             box = button.bounding_box()
             assert box is not None and box["width"] >= 44 and box["height"] >= 56
-        phone.locator(f'{FRESH}[data-value="{value}"]').tap()
+        press(f'{FRESH}[data-value="{value}"]')
     phone.wait_for_selector("[data-page=instructions]")
     assert Gate.objects.get(kind="plates").value == seen_plates(study, "ordinary")
 

@@ -81,11 +81,21 @@ def test_it_names_what_it_could_not_reach_and_touches_no_row(
     assert pages > len(files)
 
 
+WRITTEN = """
+[[questions]]
+id = "thoughts"
+when = "after"
+kind = "text"
+prompt = "What did you think?"
+"""
+
+
 def test_it_shows_every_page_of_a_study_of_ratings(
     transactional_db: None, store_folder: Path, server_env: dict[str, str], tmp_path: Path
 ) -> None:
-    """People may come twice, and to ask in vain for all pictures of a part would take half a minute."""
-    long = RATING.replace("list_length = 8", "list_length = 16")
+    """People may come twice, and have to write something at the end; to ask in vain for all pictures of a
+    part would take half a minute."""
+    long = RATING.replace("list_length = 8", "list_length = 16") + WRITTEN
     opened(tmp_path / "r", "ratings", "rating", long, sources=TWO_MODELS, sittings=2)
     words = ["ratings", "--to", str(tmp_path / "to"), "--language", "de"]
     command = [sys.executable, "manage.py", "screenshots", *words]

@@ -13,7 +13,7 @@ import pytest
 
 from experiments.definition import DeviceTable
 from experiments.kinds import get_kind
-from experiments.window import PHONE, STACKED_MAX_PX, TEXT_CHARACTERS, board_of, windows_of
+from experiments.window import NAMED_LINE_PX, PHONE, STACKED_MAX_PX, TEXT_CHARACTERS, board_of, windows_of
 from tests.experiments.definitions import definition
 from tests.journeys import staged
 from tests.services import ROOT
@@ -103,6 +103,8 @@ def boards(page: Page, shown: Any, size: tuple[int, int]) -> Iterator[str]:
     stage = staged.Stage(page, staged.state(staged.facts(shown), rows), one_by_one=is_alone)
     stage.open()
     for row in rows:
+        # Between two trials the page is blank, and nothing is wrong with it.
+        page.wait_for_selector(".board :is(.answer, .next)")
         yield row["kind"]
         key = page.locator(".answer").first.get_attribute("aria-keyshortcuts") or ""
         is_guess = row["content"].get("label", "") is None
@@ -149,7 +151,9 @@ def test_a_whole_trial_fits_the_window_that_is_computed(page: Page, name: str) -
             assert faults(page, size) == [], (name, board, size)
             drawn = page.eval_on_selector_all(".picture img", SIZES)
             assert all(px >= board_of(shown).least_px for px in drawn), (board, drawn)
-        lower = (window.width_px, window.height_px - SLACK_PX)
+        # Answers that are named are reckoned in wide letters, which may take a line more for each of them.
+        slack = SLACK_PX + board_of(shown).says * NAMED_LINE_PX
+        lower = (window.width_px, window.height_px - slack)
         assert any(faults(page, lower) for _ in boards(page, shown, lower)), (name, lower)
 
 

@@ -122,7 +122,7 @@ def test_it_runs_both_stages_in_one_command(project_env: dict[str, str], stages:
         table = [[*map(int, row[1:])] for kind in KINDS for row in cells(told, kind)]
         went_on, left = (sum(row[column] for row in table) for column in (-2, -1))
         assert went_on >= 4 and left > 0, told
-        # In the first stage nobody goes on but who sees like most people, in the second nobody who does.
+        # Only people of ordinary vision go on in the first stage, only those of reduced vision in the second.
         assert all(row[-2] <= row[place] and sum(row[:4]) == row[-2] + row[-1] for row in table), told
         assert sum(row[1 - place] for row in table) > 0, "some are for the other stage"
         assert "Computational observers, not people." in printed
@@ -146,8 +146,8 @@ def test_it_refuses_stages_with_other_sources_before_anything_is_built(
     assert result.returncode == 1 and "Traceback" not in result.stderr
     assert result.stderr.strip() == (
         "CommandError: 'dots-judged' starts from the solutions of 'dots', whose sources are occlusion "
-        "(method), people (source); its own conditions are people (source), saliency (method). Give both the "
-        "same conditions."
+        "(method), people (source); its own conditions are people (source), saliency (method). Give "
+        "both the same conditions."
     )
     assert result.stdout == "" and not Path(project_env["STORAGE_URL"]).exists()
 
@@ -189,7 +189,7 @@ def test_it_asks_which_of_two_reviews_is_to_follow(stages: tuple[Path, Path], tm
 
 
 @pytest.mark.pure
-def test_a_file_that_is_no_study_stands_in_nobodys_way(stages: tuple[Path, Path], tmp_path: Path) -> None:
+def test_files_that_are_no_studies_are_passed_over(stages: tuple[Path, Path], tmp_path: Path) -> None:
     (tmp_path / "studies" / "first" / "pyproject.toml").write_text("[project]\nname = 'x'\n")
     (tmp_path / "studies" / "first" / "broken.toml").write_text("slug = \n")
     assert stages_of(stages[0], ()) == stages

@@ -202,8 +202,8 @@ def scaled(definition: StudyDefinition, participants: int | None) -> tuple[int, 
 
 
 def usual_participants(definition: StudyDefinition, pool: Pool) -> int:
-    """PARTICIPANTS. Where each trial is handed out alone, a person takes many more requests: there come as
-    many as the file has places for, less those for visitors."""
+    """PARTICIPANTS; if each trial is handed out alone, which takes many more requests, as many as the file
+    has places for, less those for visitors."""
     paradigm, design = get_paradigm(definition.paradigm), design_of(definition)
     if not any(get_kind(kind).is_alone for kind in paradigm.kinds_of(definition)):
         return PARTICIPANTS

@@ -115,8 +115,8 @@ def screens_of(study: Study) -> list[Screen]:
     common = [screen for stop in gate_plan(study, None) for screen in screens_at(stop)]
     arms = arms_of(study)
     by_condition = [screen for name, slot in arms.items() for screen in _of_condition(study, name, slot)]
-    reveals = any(has_reveal(slot, at, study) for slot in arms.values() for at in sorts_of(slot).values())
-    around = [Screen(key, *said) for key, said in AROUND.items() if reveals or key != UNTOLD]
+    is_untold = any(goes_untold(slot, study) for slot in arms.values())
+    around = [Screen(key, *said) for key, said in AROUND.items() if is_untold or key != UNTOLD]
     has_pictures = "image" in get_paradigm(study.paradigm).modalities
     trouble = [Screen(key, *said) for key, said in TROUBLE.items() if has_pictures or key != PICTURES]
     outcomes = [outcome for outcome in get_args(Outcome) if _can_be(study, outcome)]
@@ -182,6 +182,13 @@ def is_marked(slot: Slot, position: int) -> bool:
 def has_reveal(slot: Slot, position: int, study: Study) -> bool:
     """Whether something is revealed after the answer to the trial, as after a guess."""
     return reveals(study, cards_of(slot, study)[position].view)
+
+
+def goes_untold(slot: Slot, study: Study) -> bool:
+    """Whether a part goes on with a test after its last reveal; else the next part has a page of its own."""
+    views = [card.view for card in cards_of(slot, study)]
+    last = {view.block: view.position for view in views if reveals(study, view)}
+    return any(view.phase == "test" and view.position - 1 == last.get(view.block) for view in views)
 
 
 def first_plain(slot: Slot, study: Study) -> int:

@@ -55,6 +55,7 @@ FILL = """([answers, isWrong]) => {
         (isWrong ? wrong ?? right : right)?.click();
         const numbers = place.querySelectorAll("input[type=number]");
         for (const input of numbers) input.value = input.min || 1;
+        for (const text of place.querySelectorAll("textarea, input[type=text]")) text.value = "Nothing";
     }
     for (const input of document.querySelectorAll("[data-page] input[type=range]")) {
         input.stepUp();

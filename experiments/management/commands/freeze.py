@@ -108,6 +108,7 @@ def print_frozen(study: Study, terminal: Terminal) -> None:
     ]
     settings = ", ".join(f"{name} = {value}" for name, value in kept["settings"].items())
     terminal.table(f"Solutions frozen with {settings}", COLUMNS, [_cells(row) for row in numbers])
+    print_left_out(kept.get("left_out", {"not_kept": 0, "sources": {}}), terminal)
     for source, told in kept["told"].items():
         if told is None:
             terminal.line(
@@ -118,6 +119,18 @@ def print_frozen(study: Study, terminal: Terminal) -> None:
         terminal.line(
             f"The form of a region tells {source} from people with AUC {told['auc']:.2f} (95 % interval "
             f"{told['low']:.2f} to {told['high']:.2f}, p = {told['p']:.3f}, {told['pictures']} items)."
+        )
+
+
+def print_left_out(counts: dict[str, Any], terminal: Terminal) -> None:
+    """What people and models gave that no lead will meet, with the reason."""
+    terminal.line(
+        f"{counts['not_kept']} answers are no solutions, for their people were screened or excluded, or left."
+    )
+    for source, reasons in counts["sources"].items():
+        terminal.line(
+            f"Of {source}, no lead meets {reasons['tuning']} solutions of tuning tasks and "
+            f"{reasons['unmatched']} of tasks that not every source has solved."
         )
 
 

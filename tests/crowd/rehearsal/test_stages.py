@@ -1,0 +1,67 @@
+"""What the demo asks of a study's file and of its stages, before and between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crowd.management.commands.demo import scaled
+from crowd.rehearsal.demo import print_addresses
+from crowd.rehearsal.stages import end_stage, stages_of
+from experiments.errors import StudyError
+from experiments.study_file import find_study, load_study
+from experiments.terminal import Terminal
+from tests.experiments.protocols import SOLVE, staged
+
+
+@pytest.mark.parametrize(
+    ("slug", "wanted", "changes"),
+    [
+        # 8 x 31 places, of which 8 are for visitors.
+        ("wolf-or-husky", 240, {}),
+        # Each of 64 leads judges the solutions of both sources, one at a time.
+        ("digit-answers", 56, {}),
+        ("digits-by-label", 56, {}),
+    ],
+)
+def test_as_many_people_come_as_a_shipped_study_has_places_for(
+    slug: str, wanted: int, changes: dict[str, object]
+) -> None:
+    assert scaled(load_study(find_study(slug)), None) == (wanted, changes)
+
+
+def test_a_stage_of_lists_alone_gets_one_more_solver_of_each_task_for_visitors() -> None:
+    definition = load_study(find_study("find-the-digit"))
+    wanted, changes = scaled(definition, None)
+    assert wanted == 240 and changes == {"design": {**definition.design, "solutions_per_task": 2}}
+
+
+def test_the_shipped_stages_are_found_from_either(tmp_path: Path) -> None:
+    first, second = (find_study(slug) for slug in ("find-the-digit", "digit-answers"))
+    assert stages_of(first, ()) == stages_of(second, ()) == (first, second)
+    alone = find_study("digits-by-label")
+    assert stages_of(alone, ()) == (alone,), "labels are no study"
+
+
+@pytest.mark.django_db
+def test_a_stage_that_nobody_solved_is_closed_and_not_frozen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = staged(tmp_path / "s", "tasks", SOLVE)
+    with Terminal() as terminal, pytest.raises(StudyError, match="has no kept answers that could be solu"):
+        end_stage(study, terminal)
+    study.refresh_from_db()
+    assert (study.state, study.frozen_digest) == ("closed", "")
+    assert "tasks is closed." in capsys.readouterr().out
+
+
+@pytest.mark.django_db
+def test_the_addresses_say_which_stage_is_closed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = staged(tmp_path / "s", "tasks", SOLVE)
+    second = staged(tmp_path / "t", "more-tasks", SOLVE)
+    with Terminal() as terminal:
+        print_addresses(second, "http://127.0.0.1:8000", terminal, True, [first])
+    said = capsys.readouterr().out
+    assert "Take part        http://127.0.0.1:8000/join/more-tasks/   (2 walk-in slots free)" in said
+    assert "Closed stage     http://127.0.0.1:8000/studies/tasks/   (its solutions are judged in" in said
