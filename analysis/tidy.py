@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 NAMED_MAX = 5
 """So many rows or people are named in a sentence."""
-MISSING_TEXTS = {"", "na", "n/a", "nan", "none", "null", "."}
+MISSING_NUMBERS = {"", "na", "n/a", "nan", "none", "null", "."}
+MISSING_NAMES = {"", "NA", "NaN", "nan"}
+"""A level may be called "none" or "null": a condition without an explanation often is."""
 
 
 class BadTable(ValueError):
@@ -138,8 +140,9 @@ def _typed(frame: pd.DataFrame, roles: Roles, notes: list[str]) -> pd.DataFrame:
     for name in roles.used:
         column = frame[name]
         text = column.astype(str).str.strip()
-        lacks = column.isna() | text.str.lower().isin(MISSING_TEXTS)
+        lacks = column.isna() | text.isin(MISSING_NAMES)
         if name in numbers:
+            lacks = lacks | text.str.lower().isin(MISSING_NUMBERS)
             values = pd.to_numeric(text.replace({"True": "1", "False": "0"}), errors="coerce")
             wrong = values.isna() & ~lacks
             if wrong.any():

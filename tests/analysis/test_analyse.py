@@ -112,6 +112,27 @@ def test_people_within_conditions_are_compared_with_themselves() -> None:
     assert any("on these 8 items" in note for note in results.notes)
 
 
+def test_two_factors_within_agree_with_pingouin() -> None:
+    """The rows of the file stand in no order, and "none" is a level like others."""
+    rng = np.random.default_rng(6)
+    rows = [
+        (f"p{p}", look, size, rng.normal(3 * (look == "map") + (size == "big"), 2))
+        for p in range(9)
+        for size in ("small", "big")
+        for look in ("none", "map", "text")
+    ]
+    frame = pd.DataFrame(rows, columns=["who", "look", "size", "points"]).sample(frac=1, random_state=3)
+    results = analyse(tidy(frame, Roles("points", within=("look", "size"), subject="who")), AnalysisPlan())
+    ours = {row["name"]: row for row in table(results, "repeated")}
+    theirs = pingouin.rm_anova(data=frame, dv="points", within=["look", "size"], subject="who")
+    for row in theirs.set_index("Source").itertuples():
+        mine = ours[row.Index.replace("*", "x")]
+        assert (mine["f"], mine["p"], mine["p_gg"]) == pytest.approx((row.F, row.p_unc, row.p_GG_corr))
+    means = {row["level"]: row["mean"] for row in table(results, "means")}
+    by_hand = frame.groupby(["look", "size"])["points"].mean()
+    assert means == pytest.approx({" / ".join(key): value for key, value in by_hand.items()})
+
+
 def test_a_mixed_design_agrees_with_pingouin() -> None:
     frame = trials().groupby(["who", "help"], sort=False, as_index=False)["ms"].mean()
     frame["site"] = ["a" if int(name[1:]) < 6 else "b" for name in frame["who"]]
