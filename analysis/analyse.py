@@ -71,6 +71,8 @@ def analyse(table: TidyTable, plan: AnalysisPlan) -> Results:
 
 def _check_design(table: TidyTable, plan: AnalysisPlan) -> None:
     roles = table.roles
+    if plan.seed < 0:
+        raise BadTable(f"The seed is {plan.seed}; give 0 or a larger whole number.")
     if len(roles.within) > 2 or (roles.within and len(roles.between) > 1):
         raise BadTable(
             f"{len(roles.within)} factors within and {len(roles.between)} between people are more than is "

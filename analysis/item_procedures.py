@@ -110,12 +110,10 @@ def of_times(results: Results, table: TidyTable) -> None:
     for name in levels:
         part = table.rows[codes == name]
         try:
-            # One value per person, so that a person counts once.
-            each = part.groupby(person, sort=False)[roles.times].agg(
-                lambda x: float(np.exp(np.log(x).mean()))
-            )
             if (part[roles.times] <= 0).any():
-                raise StatsError(f"A response time of {name} is not above 0; drop such rows.")
+                raise StatsError("one is not above 0; drop such rows.")
+            # One value per person, so that a person counts once.
+            each = np.exp(np.log(part[roles.times]).groupby(part[person], sort=False).mean())
             summaries.append({"level": name, **log_summary(each).table()[0]})
             shapes.append({"level": name, **ex_gaussian(part[roles.times]).table()[0]})
         except StatsError as error:

@@ -258,7 +258,19 @@ def test_it_refuses_designs_that_are_not_covered() -> None:
     assert "needs --subject, --item" in refused(
         between(), Roles("Points", ("Arm",)), AnalysisPlan(mixed_model=True)
     )
+    assert "The seed is -1" in refused(between(), Roles("Points", ("Arm",)), AnalysisPlan(seed=-1))
     assert "add --between" in refused(between(), Roles("Points", covariates=("Age",)))
+
+
+def test_times_that_are_none_leave_a_sentence() -> None:
+    frame = trials()
+    frame.loc[frame.index[0], "ms"] = 0
+    roles = Roles("right", within=("help",), subject="who", item="picture", times="ms")
+    results = analyse(tidy(frame, roles), AnalysisPlan())
+    assert "Response times of plain: one is not above 0; drop such rows." in results.problems
+    assert [row["level"] for row in table(results, "times")] == ["helped"]
+    by_hand = np.log(frame[frame["help"] == "helped"].set_index("who")["ms"]).groupby("who").mean()
+    assert table(results, "times")[0]["geometric_mean"] == pytest.approx(np.exp(by_hand.mean()))
 
 
 def test_a_procedure_that_is_not_defined_leaves_a_sentence() -> None:
