@@ -144,8 +144,8 @@ def _errors(
 def _tail(t: float, loadings: Floats, df: float) -> float:
     """P(max |T_i| > t), the T_i multivariate t with `df` and correlations loading_i loading_j."""
     rest = np.sqrt(1 - loadings**2)
-    low, high = (float(np.log(quantile / df)) / 2 for quantile in (chi2.ppf(TINY, df), chi2.isf(TINY, df)))
-    if not np.isfinite([low, high]).all():
+    low, high = (float(np.log(quantile(TINY, df) / df)) / 2 for quantile in (chi2.ppf, chi2.isf))
+    if not np.isfinite(low + high):
         raise StatsError(f"The variances leave {df:g} degrees of freedom, too few; wait for more people.")
     scale = np.exp(np.linspace(low, high, SCALE_NODES))
     # The density of log(scale), which falls off twice exponentially.

@@ -60,8 +60,8 @@ def hedges_g(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Hed
     t = d / scale
     if abs(t) > T_MAX:
         raise StatsError(
-            f"t = {t:g} is beyond {T_MAX:g}: there is next to no spread within the groups; look at the raw "
-            "responses."
+            f"t = {t:g} is beyond {T_MAX:g}: there is next to no spread within the groups; look at "
+            "the raw responses."
         )
     j = _small(df)
     low, high = (_noncentrality(t, df, quantile) * scale * j for quantile in (1 - tail, tail))

@@ -7,6 +7,7 @@ hold it; III beside all others, so that levels count alike however many people a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
@@ -253,6 +254,6 @@ def _means(
             weights = np.zeros(solution.size)
             weights[0] = 1
             weights[places[frozenset([factor])]] = rows[np.flatnonzero(code == at)[0]]
-            se = float(np.sqrt(max(0.0, weights @ covariance @ weights)))
+            se = math.sqrt(max(0.0, float(weights @ covariance @ weights)))
             made.append((factor, name, int((code == at).sum()), float(weights @ solution), se))
     return made

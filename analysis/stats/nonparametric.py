@@ -121,8 +121,10 @@ def signed_rank_interval(first: ArrayLike, second: ArrayLike, *, level: float = 
     size = float(np.abs(change).max())
     scaled = np.round(change / size, 12)
     kept = scaled[np.abs(scaled) > 1e-12]
-    signs = np.sign(kept[:, None] + kept[None, :])
-    means = (signs.sum(axis=1) - np.diag(signs)) / max(kept.size - 1, 1)
+    # The sum over j of the sign of d_i + d_j, without a table of all pairs.
+    ordered = np.sort(kept)
+    signs = kept.size - np.searchsorted(ordered, -kept, "right") - np.searchsorted(ordered, -kept, "left")
+    means = (signs - np.sign(kept)) / max(kept.size - 1, 1)
     share = (1 + result.rank_biserial) / 2
     variance = float(means.var(ddof=1)) * (n - 1) / (n - 2) / n
     people = share * (1 - share) / variance if variance > 0 else 0.75 * n

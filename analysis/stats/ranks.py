@@ -98,7 +98,7 @@ def kruskal_wallis(groups: Mapping[str, ArrayLike], *, level: float = 0.95) -> R
     p = holm([2 * float(norm.sf(abs(value))) for value in z])
     pairs = []
     for (a, b), value, tail in zip(names, z, p, strict=True):
-        effect = float(np.sign(arrays[a][:, None] - arrays[b][None, :]).mean())
+        effect = _dominance(arrays[a], arrays[b])
         ends = rank_biserial_interval(effect, sizes[a], sizes[b], level=level)
         pairs.append(RankPair(a, b, means[a] - means[b], value, tail, effect, ends))
     return RankTest(float(h), df, float(chi2.sf(h, df)), float(h) / (n - 1), n, means, tuple(pairs))
@@ -173,6 +173,14 @@ def _within_pair(x: Floats, y: Floats, level: float) -> tuple[float, Interval]:
     b, c = (more + 0.5) / total, (fewer + 0.5) / total
     half = z * float(np.sqrt((b + c - (b - c) ** 2) / total))
     return (more - fewer) / n, Interval(max(-1.0, b - c - half), min(1.0, b - c + half), level)
+
+
+def _dominance(x: Floats, y: Floats) -> float:
+    """P(x larger) - P(y larger) over all pairs, which are counted, not stored."""
+    ordered = np.sort(y)
+    more = int(np.searchsorted(ordered, x, "left").sum())
+    fewer = x.size * y.size - int(np.searchsorted(ordered, x, "right").sum())
+    return (more - fewer) / (x.size * y.size)
 
 
 def _ties(values: Floats) -> float:

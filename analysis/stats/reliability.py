@@ -130,7 +130,7 @@ def intraclass(table: ArrayLike, *, level: float = 0.95) -> IntraclassTable:
         n * (lower * rows - rest) / (between + n * lower * rows),
     )
     low, high = (finite(float(end), "The interval of the ICC") for end in ends)
-    stepped = Interval(*(k * end / (1 + end * (k - 1)) for end in (low, high)), level)
+    stepped = Interval(k * low / (1 + low * (k - 1)), k * high / (1 + high * (k - 1)), level)
     made = (
         Intraclass("ICC(2,1)", single, Interval(low, high, level)),
         Intraclass("ICC(2,k)", mean, stepped),

@@ -164,9 +164,9 @@ def _contrasts(levels: int) -> Floats:
 
 
 def _product(parts: Sequence[Floats]) -> Floats:
-    matrix = np.ones((1, 1))
+    matrix: Floats = np.ones((1, 1))
     for part in parts:
-        matrix = np.kron(matrix, part)
+        matrix = np.asarray(np.kron(matrix, part), dtype=np.float64)
     return matrix
 
 

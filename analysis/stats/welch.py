@@ -40,7 +40,7 @@ class WelchAnova:
 
 
 def welch_anova(groups: Mapping[str, ArrayLike]) -> WelchAnova:
-    """Welch's F test that independent groups (n_i,) have one mean, whatever their variances (Welch 1951).
+    """Welch's F test that independent groups (n_i,) have one mean, with variances of their own (Welch 1951).
 
     Raises StatsError for fewer than two groups or values, missing values, or a group without variance.
     """

@@ -7,7 +7,7 @@ from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
 from analysis.stats.anova import one_way
-from analysis.stats.factorial import FactorialAnova, factorial_anova
+from analysis.stats.factorial import FactorialAnova, SumOfSquares, factorial_anova
 from analysis.stats.results import StatsError
 
 pytestmark = pytest.mark.pure
@@ -83,8 +83,9 @@ def test_equal_cells_are_the_closed_form() -> None:
     }
     rest = table.mean(axis=2) - table.mean(axis=(1, 2))[:, None] - table.mean(axis=(0, 2)) + table.mean()
     by_hand["a x b"] = 5 * (rest**2).sum()
-    for kind in ("II", "III"):
-        result = factorial_anova(table.ravel(), {"a": a, "b": b}, sum_of_squares=kind)  # type: ignore[arg-type]
+    kinds: tuple[SumOfSquares, ...] = ("II", "III")
+    for kind in kinds:
+        result = factorial_anova(table.ravel(), {"a": a, "b": b}, sum_of_squares=kind)
         assert squares(result) == pytest.approx(by_hand)
         assert result.ss_error == pytest.approx(((table - table.mean(axis=2, keepdims=True)) ** 2).sum())
 

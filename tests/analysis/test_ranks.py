@@ -90,6 +90,16 @@ def test_an_interval_within_people_holds_its_estimate_and_turns_with_it() -> Non
     assert all(a < b for a, b in pairwise(widths))
 
 
+def test_many_people_take_no_table_of_all_pairs() -> None:
+    """30,000 by 30,000 pairs would be 7 GB; the share of larger ones is Mann-Whitney's."""
+    rng = np.random.default_rng(7)
+    x, y = rng.integers(0, 9, 30_000), rng.integers(1, 10, 30_000)
+    (pair,) = kruskal_wallis({"a": x, "b": y}).pairs
+    u = scipy_stats.mannwhitneyu(x, y, method="asymptotic").statistic
+    assert pair.dominance == pytest.approx(2 * u / 30_000**2 - 1)
+    assert signed_rank_interval(x, y).holds(signed_rank(x, y).rank_biserial)
+
+
 def test_it_agrees_with_scipy() -> None:
     rng = np.random.default_rng(4)
     groups = {name: rng.integers(0, 9, 8 + at) for at, name in enumerate("abcd")}

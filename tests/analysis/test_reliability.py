@@ -54,7 +54,7 @@ def test_equal_halves_are_perfectly_reliable() -> None:
 
 
 def test_item_statistics_are_those_counted_by_hand() -> None:
-    table = [[1, 1, 1], [1, 1, 0], [1, 0, 0], [1, 0, np.nan], [1, 1, 1]]
+    table = np.array([[1, 1, 1], [1, 1, 0], [1, 0, 0], [1, 0, np.nan], [1, 1, 1]])
     easy, middle, hard = item_statistics(table, ["easy", "middle", "hard"]).items
     assert (easy.difficulty, easy.discrimination, easy.people) == (1, None, 5)
     assert (hard.difficulty, hard.people, hard.interval) == (0.5, 4, wilson(2, 4))

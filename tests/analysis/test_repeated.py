@@ -136,4 +136,4 @@ def test_it_says_what_is_wrong_with_a_table() -> None:
     with pytest.raises(StatsError, match="name it once"):
         repeated_measures(Y, FACTORS, GROUPS, between="a")
     with pytest.raises(StatsError, match="missing or infinite"):
-        repeated_measures([[1, np.nan], [2, 3]], {"b": [1, 2]})
+        repeated_measures([[1.0, np.nan], [2.0, 3.0]], {"b": [1, 2]})

@@ -75,12 +75,12 @@ def test_it_agrees_with_r_on_logarithms() -> None:
     assert (made.geometric_mean, made.interval.low, made.interval.high) == pytest.approx(
         (536.334189145298, 515.456145207746, 558.057877707928)
     )
-    assert (made.log_sd, made.median) == (pytest.approx(0.219660113741), float(np.median(TIMES)))
+    assert (made.log_sd, made.median) == pytest.approx((0.219660113741, sum(sorted(TIMES)[59:61]) / 2))
     assert log_summary([300]).interval is None
 
 
 def test_accuracy_by_speed_is_counted_within_people() -> None:
-    """Ada is slow and Bo fast; each one's own faster half is counted, whatever the other's times are."""
+    """Ada is slow and Bo fast; each one's own faster half is counted, beside other people's times too."""
     times = [900, 800, 700, 600, 100, 200, 300, 400]
     correct = [1, 1, 0, 1, 0, 0, 1, 1]
     people = ["ada"] * 4 + ["bo"] * 4

@@ -1,0 +1,80 @@
+"""What an analysis of anybody's table prints: tables with exact numbers, sentences, and their text form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from analysis.reports.base import Table
+from analysis.reports.formats import NONE, p_value
+from analysis.stats.results import Row, StatsError
+
+
+def counted(count: int, what: str) -> str:
+    """A number with its noun, which is given in the plural."""
+    return f"{count:,} {what}"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultTable:
+    """Rows with exact numbers; `key` names the file that they are written to."""
+
+    key: str
+    title: str
+    rows: list[Row]
+    note: str = ""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of all rows, in the order in which they come."""
+        return tuple(dict.fromkeys(name for row in self.rows for name in row))
+
+    def printable(self) -> Table:
+        """The table as text, four significant digits; a column without any value is left out."""
+        columns = [name for name in self.columns if any(row.get(name) is not None for row in self.rows)]
+        rows = tuple(tuple(_cell(name, row.get(name)) for name in columns) for row in self.rows)
+        left = next(
+            (i for i, name in enumerate(columns) if any(_is_number(row.get(name)) for row in self.rows)),
+            len(columns),
+        )
+        heads = tuple(name.replace("_", " ") for name in columns)
+        return Table(self.key, self.title, heads, rows, self.note, left=left)
+
+
+@dataclass(slots=True)
+class Results:
+    """`notes` are sentences, `problems` those of procedures that are not defined for this table."""
+
+    tables: list[ResultTable] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def add(self, table: ResultTable) -> None:
+        self.tables.append(table)
+
+    def attempt(self, key: str, title: str, made: Callable[[], list[Row]], note: str = "") -> None:
+        """Adds the table, or the sentence that says why there is none."""
+        try:
+            rows = made()
+        except StatsError as error:
+            self.problems.append(f"{title}: {error}")
+            return
+        self.tables.append(ResultTable(key, title, rows, note))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _cell(name: str, value: object) -> str:
+    if value is None:
+        return NONE
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, float):
+        return str(value)
+    is_p = name == "p" or name.startswith("p_") or name.endswith("_p")
+    if is_p:
+        return p_value(value)
+    text = f"{value:.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
+    return text.replace("-", "\N{MINUS SIGN}")
