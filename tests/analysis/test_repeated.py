@@ -86,7 +86,7 @@ def test_it_agrees_with_pingouin_within() -> None:
     assert mine.sphericity is not None and mine.sphericity.w == pytest.approx(theirs["W_spher"])
     # It follows R, whose last term counts cells in place of contrasts: .83515 for .83512.
     assert mine.sphericity.p == pytest.approx(theirs["p_spher"], abs=5e-5)
-    hf = pingouin.epsilon(table, correction="hf")
+    hf = pingouin.epsilon(pd.DataFrame(table), correction="hf")
     assert mine.sphericity.huynh_feldt == pytest.approx(hf)
 
 
