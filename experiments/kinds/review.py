@@ -78,7 +78,7 @@ class Review(base.Kind):
         """Trials of studies that were opened before have the answer in words alone."""
         return {
             "solution": trial.extra.get("solution", ""),
-            "answer": trial.extra.get("value", trial.extra["answer"]),
+            "answer": trial.extra.get("value", trial.extra.get("answer", "")),
             "use": trial.extra.get("use", "task"),
             "answer_right": _is_right(trial),
             "accepted": value["accept"],

@@ -10,7 +10,7 @@ from django.core.management import call_command
 
 from analysis.refresh import refresh_report
 from experiments.models import Response, Study
-from tests.experiments.protocols import SOLVE, opened, take_part
+from tests.experiments.protocols import SOLVE, USES, opened, take_part
 from tests.world import Person
 
 pytestmark = pytest.mark.django_db
@@ -19,13 +19,14 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def tasks(tmp_path: Path) -> Study:
     """Everybody answers as the preview does."""
-    study = opened(tmp_path / "s", "tasks", "blind_review", SOLVE)
+    study = opened(tmp_path / "s", "tasks", "blind_review", SOLVE, uses=USES)
     take_part(Person("eve", slug="tasks"))
     return study
 
 
 def test_its_report_counts_the_stored_answers(tasks: Study, tmp_path: Path) -> None:
-    answers = [r.value["choice"] for r in Response.objects.filter(session__study=tasks)]
+    given = Response.objects.filter(session__study=tasks, trial__item__use="task")
+    answers = [response.value["choice"] for response in given]
     Study.objects.filter(pk=tasks.pk).update(state="closed")
     tasks.refresh_from_db()
     told = refresh_report(tasks, "human")

@@ -233,7 +233,7 @@ def test_it_exports_what_the_kinds_of_today_say_of_an_answer(study: Study) -> No
         Trial.objects.filter(pk=answer.trial_id).update(kind=kind)
         Response.objects.filter(pk=answer.pk).update(value=value)
     trials = read_frames(study).trials.set_index("kind")
-    assert tuple(trials.columns[-2:]) == ("accepted", "region_cells")
+    assert {"accepted", "region_cells"} <= set(trials.columns)
     assert not trials.loc["review", "accepted"]
     assert trials.loc["solve", "region_cells"] == 2
     assert pd.isna(trials.loc["solve", "accepted"]) and pd.isna(trials.loc["review", "region_cells"])

@@ -153,7 +153,7 @@ BODY_VALUES = (
 GOOD: dict[str, Any] = {
     **{"study": "small", "platform": "prolific", "query": "via=x", "attempt": "a", "digest": "0"},
     **{"value": {}, "responses": [], "events": [], "comment": None, "reason": "", "erase": False},
-    **{"question": "practice-1", "choice": "A"},
+    **{"question": "practice-1", "choice": "A", "agree": True},
 }
 
 
