@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
@@ -130,13 +131,19 @@ def intraclass(table: ArrayLike, *, level: float = 0.95) -> IntraclassTable:
         n * (lower * rows - rest) / (between + n * lower * rows),
     )
     low, high = (finite(float(end), "The interval of the ICC") for end in ends)
-    stepped = Interval(k * low / (1 + low * (k - 1)), k * high / (1 + high * (k - 1)), level)
+    stepped = Interval(_stepped_up(low, k), _stepped_up(high, k), level)
     made = (
         Intraclass("ICC(2,1)", single, Interval(low, high, level)),
         Intraclass("ICC(2,k)", mean, stepped),
         Intraclass("ICC(3,1)", consistent, third),
     )
     return IntraclassTable(made, n, k)
+
+
+def _stepped_up(single: float, k: int) -> float:
+    """The ICC of the mean of k raters, by Spearman and Brown; without bound from -1 / (k - 1) down."""
+    rest = 1 + single * (k - 1)
+    return k * single / rest if rest > ROUNDING else -math.inf
 
 
 def _mean_squares(y: Floats) -> tuple[float, float, float]:

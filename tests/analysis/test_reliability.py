@@ -84,3 +84,9 @@ def test_it_says_what_has_no_reliability() -> None:
         item_statistics([[1, 2], [0, 1]], ["a", "b"])
     with pytest.raises(StatsError, match="0 <= count <= total"):
         odds_ratio(3, 2, 1, 2)
+
+
+def test_the_mean_of_raters_who_disagree_has_no_lower_bound() -> None:
+    """Spearman and Brown's 2 r / (1 + r) falls without bound as r goes to -1."""
+    single, mean, _ = intraclass([[0.3, 0.3], [0.0, 1.0]]).table()
+    assert single["low"] == pytest.approx(-1) and mean["low"] is None
