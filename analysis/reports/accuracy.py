@@ -48,9 +48,9 @@ class Analysis:
     def planned(self, condition: str) -> ControlComparison | None:
         """The planned contrast of a condition with the baseline; None below PEOPLE_MIN people."""
         compared = self.dunnett.comparisons if self.dunnett else ()
-        found = {comparison.name: comparison for comparison in compared}
+        named = {comparison.name: comparison for comparison in compared}
         has_people = self.dunnett and self.has_enough(condition, self.dunnett.control)
-        return found.get(condition) if has_people else None
+        return named.get(condition) if has_people else None
 
     def tukey_p(self, condition: str, baseline: str) -> float | None:
         names = (

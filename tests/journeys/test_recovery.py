@@ -175,8 +175,8 @@ def test_it_finds_no_more_than_chance_where_nothing_was_planted(crowd: Crowd, sc
         intervals = [row["intervals"]["utility_simultaneous"] for row in report["conditions"][1:]]
         simultaneous += not all(low <= 1 <= high for low, high in intervals)
     most = binom.ppf(0.999, len(seeds(scale)), 0.05)
-    found = (anova, planned, tukey, simultaneous)
-    assert max(found) <= most, found
+    rejected = (anova, planned, tukey, simultaneous)
+    assert max(rejected) <= most, rejected
 
 
 @pytest.mark.parametrize(
