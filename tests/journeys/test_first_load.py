@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-FIRST_LOAD_BYTES = 70_000
+FIRST_LOAD_BYTES = 80_000
+"""Of which 12,000 are kinds of trial that one study or another has."""
 ASSETS = ROOT / "frontend" / "dist" / "assets"
 PATTERN = "**/assets/timeline-*.js"
 
@@ -88,7 +89,9 @@ def test_a_first_load_is_small(visitor: Visitor, site: WebServer) -> None:
     # A measure that misses a file would pass too: every file that was built is among them, but those of
     # gates which this study does not have.
     expected = {
-        name for name in (*built(".js"), *built(".css")) if not name.startswith(("screen-", "training-"))
+        name
+        for name in (*built(".js"), *built(".css"))
+        if not name.startswith(("plates-", "screen-", "training-"))
     }
     assert {path.rpartition("/")[2] for path in code} == expected | {""}
     later: list[str] = []
