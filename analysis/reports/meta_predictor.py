@@ -30,8 +30,8 @@ from analysis.stats.blocked import randomised_block
 from analysis.stats.results import StatsError, mean_interval
 
 ESTIMAND = (
-    "They speak of people like these on this study's items; other items may favour other methods. People "
-    "with one plan saw the same items, which these tests ignore: they are rather too careful than too bold."
+    "These tests speak of people like these on this study's items; other items may favour other methods. "
+    "People with one plan saw the same items, which is ignored here: tests are rather too careful than bold."
 )
 AS_ASSIGNED = "The main result is therefore also given as assigned."
 
