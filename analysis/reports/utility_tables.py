@@ -114,8 +114,8 @@ def _block_table(rows: list[dict[str, Any]], result: Analysis, few: str) -> Tabl
         "Utility-K",
         ("Condition", *(f"Block {block + 1}" for block in result.blocks)),
         tuple((r["label"], *(cell(r, i) for i in range(len(result.blocks)))) for r in usable),
-        "Accuracy in the block divided by the baseline's in the same block; Fieller's 95 % intervals, of one "
-        "block alone. "
+        "Accuracy in the block divided by the baseline's in the same block; Fieller's 95 % intervals, each "
+        "of one block alone. "
         f"{few}".rstrip(),
     )
 
@@ -138,7 +138,7 @@ def _forms_table(rows: list[dict[str, Any]], few: str) -> Table:
             for r in usable
         ),
         "Utility is the ratio of mean accuracies; the other two forms stand here under their own names. 95 % "
-        f"alone: Fieller's interval of one condition; its witness is a bootstrap of whole people, {DRAWS:,} "
-        "draws. "
+        "alone: Fieller's interval of one condition; its witness is a bootstrap of whole people "
+        f"({DRAWS:,} draws). "
         f"{few}".rstrip(),
     )

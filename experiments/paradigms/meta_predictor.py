@@ -71,13 +71,13 @@ class MetaPredictor(BaseParadigm):
     answers_count: ClassVar[tuple[int, int]] = (2, 2)
     checks: ClassVar[Mapping[str, int]] = {"instructed": 2, "repeat": 3}
     planned_analysis: ClassVar[str] = (
-        "Each method and the control against the baseline, on each person's share of test answers that match "
-        "the model: two-sided Dunnett, family-wise alpha .05, no test before it; variances are pooled, or "
-        "separate if planned sizes differ by more than a half. Utility as the ratio of mean accuracies to the "
-        "baseline with Fieller's intervals, simultaneous over conditions; no interval and no p with fewer than "
-        "5 people in a condition or in the baseline. Beside them one-way ANOVA, eta squared with interval, and "
-        "Tukey-Kramer for all pairs. Sensitivity: with and without rules that act after assignment; blocked by "
-        "plan; as assigned."
+        "Each method and the control against the baseline, on each person's share of test answers that "
+        "match the model: two-sided Dunnett, family-wise alpha .05, no test before it; variances are "
+        "pooled, or separate if planned sizes differ by more than a half. Utility as the ratio of mean "
+        "accuracies to the baseline with Fieller's intervals, simultaneous over conditions; no interval and "
+        "no p with fewer than 5 people in a condition or in the baseline. Beside them one-way ANOVA, eta "
+        "squared with interval, and Tukey-Kramer for all pairs. Sensitivity: with and without rules that "
+        "act after assignment; blocked by plan; as assigned."
     )
 
     def plans(self, design: MetaPredictorDesign, pool: base.Pool, streams: Streams) -> Iterator[base.Plan]:

@@ -303,8 +303,13 @@ def test_it_preregisters_the_analysis_of_the_paradigm_and_of_no_other(
     tmp_path: Path, store_folder: Path
 ) -> None:
     ours = preregistered(world.write_study(tmp_path / "small"))
-    assert "## Conditions (between subjects)" in ours and "One-way ANOVA" in ours and "## Power" in ours
+    assert "## Conditions (between subjects)" in ours and "two-sided Dunnett" in ours and "## Power" in ours
     assert "Explained is the logit of the predicted class." in ours
     rated = preregistered(write(tmp_path / "r", "ratings", "rating", RATING, sources=TWO_MODELS))
     assert "| round-0 | 2 |" in rated and "| round-1 | 2 |" in rated
-    assert "ANOVA" not in rated and "Utility" not in rated and "between subjects" not in rated
+    assert (
+        "Dunnett" not in rated
+        and "ANOVA" not in rated
+        and "Utility" not in rated
+        and "between subjects" not in rated
+    )
