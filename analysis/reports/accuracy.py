@@ -12,7 +12,8 @@ import pandas as pd
 from analysis.frames import Frames, by_hand
 from analysis.reports.base import StudyFacts
 from analysis.stats.anova import OneWayAnova, eta_squared_condition_by_session, one_way
-from analysis.stats.dunnett import ControlComparison, Dunnett, dunnett
+from analysis.stats.dunnett import Dunnett, dunnett
+from analysis.stats.effect_size import MeanDifference
 from analysis.stats.posthoc import TukeyKramer, tukey_kramer
 from analysis.stats.results import Floats, Interval, StatsError, mean_interval
 from analysis.stats.utility import Utility, utilities
@@ -45,10 +46,10 @@ class Analysis:
     eta_squared_mixed: float | None
     problems: tuple[str, ...]
 
-    def planned(self, condition: str) -> ControlComparison | None:
+    def planned(self, condition: str) -> MeanDifference | None:
         """The planned contrast of a condition with the baseline; None below PEOPLE_MIN people."""
         compared = self.dunnett.comparisons if self.dunnett else ()
-        named = {comparison.name: comparison for comparison in compared}
+        named = {comparison.first: comparison for comparison in compared}
         has_people = self.dunnett and self.has_enough(condition, self.dunnett.control)
         return named.get(condition) if has_people else None
 
@@ -228,7 +229,7 @@ def planned_p(row: Mapping[str, Any]) -> float | None:
     return row["dunnett"]["p"] if row.get("dunnett") else None
 
 
-def contrast_content(comparison: ControlComparison | None) -> dict[str, Any] | None:
+def contrast_content(comparison: MeanDifference | None) -> dict[str, Any] | None:
     """The condition less the baseline, in shares of accuracy, as JSON."""
     if comparison is None:
         return None

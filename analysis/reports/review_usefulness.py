@@ -114,8 +114,9 @@ def _apart_table(made: Sequence[SignalRow], budget_ms: float | None) -> Table:
     )
     columns = ("Solutions of", "Explanation", "Errors", "Accepted %", "95 %", "Lures", "Accepted %", "95 %")
     note = (
-        "Errors: wrong answers that the source itself gave. Lures: a wrong answer with a region that the "
-        "same source marked for this answer elsewhere. No interval: too few, or none of them accepted."
+        "Errors: wrong answers that the source itself gave. Lures: wrong answers that it did not give; if a "
+        "region is shown, it is one that the same source marked for this answer elsewhere. No interval: too "
+        "few, or none of them accepted."
     )
     title = f"False acceptances {_limit(budget_ms)}, errors and lures apart"
     return Table(f"false{_suffix(budget_ms)}", title, columns, lines, note, left=2)

@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 from scipy.stats import chi2, norm
 
-from analysis.stats.effect_size import HedgesG, hedges_g
+from analysis.stats.effect_size import MeanDifference, hedges_g
 from analysis.stats.results import (
     Floats,
     Interval,
@@ -27,7 +27,6 @@ from analysis.stats.results import (
     checked_groups,
     checked_level,
     checked_spreads,
-    ends_of,
     finite,
 )
 
@@ -41,47 +40,17 @@ TINY = 1e-14
 
 
 @dataclass(frozen=True, slots=True)
-class ControlComparison:
-    """mean(`name`) - mean(control); `t` = difference / `se`. `p` and `interval` hold for all comparisons at
-    once. `size`: Hedges' g with its own interval, which is not simultaneous."""
-
-    name: str
-    difference: float
-    se: float
-    df: float
-    t: float
-    p: float
-    interval: Interval
-    size: HedgesG
-
-
-@dataclass(frozen=True, slots=True)
 class Dunnett:
     """Two-sided comparisons of every other group with `control`, in the order of the groups."""
 
     control: str
-    comparisons: tuple[ControlComparison, ...]
+    comparisons: tuple[MeanDifference, ...]
     variances: Variances
     level: float
 
     def table(self) -> list[Row]:
-        """A row per comparison; `g_low` and `g_high` are the ends of Hedges' g."""
-        return [
-            {
-                "first": comparison.name,
-                "second": self.control,
-                "difference": comparison.difference,
-                **ends_of(comparison.interval),
-                "se": comparison.se,
-                "df": comparison.df,
-                "t": comparison.t,
-                "p": comparison.p,
-                "g": comparison.size.g,
-                "g_low": comparison.size.interval.low,
-                "g_high": comparison.size.interval.high,
-            }
-            for comparison in self.comparisons
-        ]
+        """A row per comparison."""
+        return [comparison.row() for comparison in self.comparisons]
 
 
 def dunnett(
@@ -119,7 +88,7 @@ def dunnett(
             widths[df] = critical_value(loadings, df, level)
         half = widths[df] * se
         interval = Interval(difference - half, difference + half, level)
-        made.append(ControlComparison(name, difference, se, df, t, p, interval, size))
+        made.append(MeanDifference(name, control, difference, se, df, t, p, interval, size))
     return Dunnett(control, tuple(made), variances, level)
 
 

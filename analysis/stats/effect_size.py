@@ -125,3 +125,36 @@ def _noncentrality(t: float, df: int, quantile: float) -> float:
             return float(brentq(excess, t - width, t + width, xtol=1e-10))
         width *= 2
     raise StatsError(f"No noncentrality makes t = {t:g} the {quantile:g} quantile; use a level such as 0.95.")
+
+
+@dataclass(frozen=True, slots=True)
+class MeanDifference:
+    """mean(`first`) - mean(`second`) of independent groups; `t` = difference / `se`. `p` and `interval` hold
+    for all comparisons of their family at once. `size`: Hedges' g with its own interval, which is not
+    simultaneous."""
+
+    first: str
+    second: str
+    difference: float
+    se: float
+    df: float
+    t: float
+    p: float
+    interval: Interval
+    size: HedgesG
+
+    def row(self) -> Row:
+        """`low` and `high` are the ends of the difference, `g_low` and `g_high` those of Hedges' g."""
+        return {
+            "first": self.first,
+            "second": self.second,
+            "difference": self.difference,
+            **ends_of(self.interval),
+            "se": self.se,
+            "df": self.df,
+            "t": self.t,
+            "p": self.p,
+            "g": self.size.g,
+            "g_low": self.size.interval.low,
+            "g_high": self.size.interval.high,
+        }

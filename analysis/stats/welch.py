@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike
 from scipy.stats import f as f_distribution
 from scipy.stats import studentized_range
 
-from analysis.stats.effect_size import HedgesG, hedges_g
+from analysis.stats.effect_size import MeanDifference, hedges_g
 from analysis.stats.results import (
     Interval,
     Row,
     checked_groups,
     checked_level,
     checked_spreads,
-    ends_of,
     finite,
 )
 
@@ -61,46 +60,15 @@ def welch_anova(groups: Mapping[str, ArrayLike]) -> WelchAnova:
 
 
 @dataclass(frozen=True, slots=True)
-class GamesHowellPair:
-    """mean(first) - mean(second); `t` = difference / `se` with Welch's `df`, `p` and `interval` simultaneous
-    over all pairs. `size`: Hedges' g with its own interval, which is not simultaneous."""
-
-    first: str
-    second: str
-    difference: float
-    se: float
-    df: float
-    t: float
-    p: float
-    interval: Interval
-    size: HedgesG
-
-
-@dataclass(frozen=True, slots=True)
 class GamesHowell:
     """All pairs, in the order of the groups."""
 
-    pairs: tuple[GamesHowellPair, ...]
+    pairs: tuple[MeanDifference, ...]
     level: float
 
     def table(self) -> list[Row]:
-        """A row per pair; `g_low` and `g_high` are the ends of Hedges' g."""
-        return [
-            {
-                "first": pair.first,
-                "second": pair.second,
-                "difference": pair.difference,
-                **ends_of(pair.interval),
-                "se": pair.se,
-                "df": pair.df,
-                "t": pair.t,
-                "p": pair.p,
-                "g": pair.size.g,
-                "g_low": pair.size.interval.low,
-                "g_high": pair.size.interval.high,
-            }
-            for pair in self.pairs
-        ]
+        """A row per pair."""
+        return [pair.row() for pair in self.pairs]
 
 
 def games_howell(groups: Mapping[str, ArrayLike], *, level: float = 0.95) -> GamesHowell:
@@ -126,7 +94,5 @@ def games_howell(groups: Mapping[str, ArrayLike], *, level: float = 0.95) -> Gam
         width = finite(float(studentized_range.ppf(level, k, df)), "The studentised range")
         half = width / np.sqrt(2) * se
         interval = Interval(difference - half, difference + half, level)
-        pairs.append(
-            GamesHowellPair(first, second, difference, se, df, t, finite(p, "The p"), interval, size)
-        )
+        pairs.append(MeanDifference(first, second, difference, se, df, t, finite(p, "The p"), interval, size))
     return GamesHowell(tuple(pairs), level)
