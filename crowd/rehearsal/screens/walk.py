@@ -19,7 +19,7 @@ from crowd.rehearsal.screens.catalog import (
     trial_key,
 )
 from crowd.rehearsal.screens.stage import Stage
-from crowd.rehearsal.screens.walker import REVEALED, SMALL, WINDOW, Look, Walker
+from crowd.rehearsal.screens.walker import REVEALED, SMALL, TRIAL, WINDOW, Look, Walker
 from experiments.selectors import definition_of
 
 if TYPE_CHECKING:
@@ -244,10 +244,23 @@ def _offline(walker: Walker) -> None:
     other = page.context.new_page()
     other.goto(address)
     other.wait_for_selector("[data-page]")
-    walker.settle()
-    walker.answer()
+    _answer_unless_stopped(walker)
     page.wait_for_selector("[data-page=trouble]")
     walker.look("trouble/second_tab")
+
+
+def _answer_unless_stopped(walker: Walker) -> None:
+    """An answer in a tab that is no longer the session's: what the page sends by itself may be refused
+    first, before the answer is given or in its middle."""
+    from playwright.sync_api import Error
+
+    stopped = walker.page.locator("[data-page=trouble]")
+    try:
+        if walker.settle() == TRIAL:
+            walker.answer()
+    except Error:
+        if not stopped.count():
+            raise
 
 
 def _ends(walker: Walker) -> None:
