@@ -101,7 +101,7 @@ def look(plan: LookPlan, at: int, p: float) -> Answer:
     """Whether the study goes on after look `at` (from 1), at which the planned test had the two-sided `p`.
 
     Says continue or stop and no score. The last look always stops. Of several contrasts, `p` is the smallest
-    after the correction of the plan. Raises StatsError for a look that the plan does not have.
+    and the plan's alpha divided by their number. Raises StatsError for a look that the plan does not have.
     """
     limits = look_limits(plan)
     number = checked_count(at, "The look", least=1)
