@@ -237,8 +237,7 @@ def test_separate_variances_keep_dunnetts_error_with_unequal_groups(
             groups = {"k": control, **dict(zip("abc", others, strict=True))}
             separate += min(c.p for c in dunnett(groups, "k", variances="separate").comparisons) < 0.05
     print(
-        f"Dunnett, control of 8 with SD {spread[0]:g}, 20s with SD {spread[1]:g}: pooled "
-        "{pooled / count:.3f}, "
+        f"Dunnett, control of 8, SD {spread[0]:g}, 20s, SD {spread[1]:g}: pooled {pooled / count:.3f}, "
         f"separate {separate / count:.3f} of {count} studies err"
     )
     # With eight people the test is an approximation; pooling errs thrice as often, or next to never.
