@@ -111,8 +111,7 @@ def _check_design(table: TidyTable, plan: AnalysisPlan) -> None:
         raise BadTable(
             "A covariate beside factors within people is not covered, for its slope could differ between the "
             "cells: leave --covariate out, or give each person one value (the difference of two cells, "
-            "or their "
-            "mean) as --dv, and name the covariate beside --between."
+            "or their mean) as --dv, and name the covariate beside --between."
         )
     if roles.covariates and not roles.between:
         raise BadTable("A covariate needs a factor between people: add --between.")

@@ -50,8 +50,7 @@ def of_signal(results: Results, table: TidyTable) -> None:
 
     note = (
         "Log-linear correction: half an answer is added to each count and one to each total (Hautus "
-        "1995). low "
-        "and high are the ends of the mean d' of the people who met both kinds."
+        "1995). low and high are the ends of the mean d' of the people who met both kinds."
     )
     results.attempt("signal", f"Signal detection: {roles.dv} given {roles.signal}", made, note)
 
@@ -94,8 +93,7 @@ def of_correlation(results: Results, table: TidyTable, seed: int) -> None:
 
     note = (
         f"low and high: percentiles of {DRAWS:,} draws of whole people or items, seed {seed}; none with "
-        "fewer "
-        f"than {CLUSTERS_MIN}. Fisher's z only if each row is a person or item of its own."
+        f"fewer than {CLUSTERS_MIN}. Fisher's z only if each row is a person or item of its own."
     )
     results.attempt("correlation", f"Correlation of {roles.dv} with {roles.correlate}", made, note)
 
@@ -131,8 +129,7 @@ def of_utility(results: Results, groups: dict[str, NDArray[np.float64]], control
 
     note = (
         "Ratio of means. low and high: Fieller, separate variances, each by itself; together: all rows "
-        "at once; "
-        "bootstrap of people as their witness."
+        "at once; bootstrap of people as their witness."
     )
     results.attempt("utility", f"Utility: means over that of {control}", ratios, note)
     note = "Secondary, decides nothing: fixed prior, median and equal tails of the posterior, no p."

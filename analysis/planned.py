@@ -7,6 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from analysis.stats.contrast_power import (
+    CONTRASTS_MAX,
+    SIZE_MAX,
+    detectable_contrast,
+    dunnett_power,
+    equivalence_power,
+    paired_power,
+    utility_power,
+)
 from analysis.stats.pair_power import EFFECTS as POINTS
 from analysis.stats.pair_power import (
     EXPLANATION_SD,
@@ -31,6 +40,12 @@ DIFFERENCES = ((0.20, "small"), (0.50, "medium"), (0.80, "large"))
 ALPHA = 0.05
 PUBLISHED_SHARES = (0.557, 0.694)
 """Agreement with the model without and with LIME, SST (Gonzalez and Søgaard 2020, Table 1)."""
+ACCURACY, CONCENTRATION = 0.6, 8.0
+"""Assumed of people without explanations: mean accuracy, and ability beta-distributed with a standard
+deviation of sqrt(m (1 - m) / 9), as in the calibration of the tests."""
+UTILITIES = (1.10, 1.25)
+MARGIN = 0.5
+"""In standard deviations of people; a file declares no smallest effect."""
 SPREADS = (0.0, 0.10)
 """Standard deviations of people's own expected shares: none is published, so two are shown."""
 
@@ -57,8 +72,48 @@ def _anova(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPower |
         (f"f = {f:.2f} ({word})", anova_power(sizes, f)) for f, word in EFFECTS
     ]
     rows.append(("smallest f found with power .80", minimal_detectable_f(sizes)))
+    rows += _of_baseline(definition, plans)
     told = ", ".join(sorted({str(size) for size in sizes}))
     return PlannedPower(f"Power of the ANOVA over {len(sizes)} conditions of {told}", tuple(rows))
+
+
+def _of_baseline(definition: StudyDefinition, plans: Sequence[Plan]) -> list[tuple[str, float | int]]:
+    """Power of what is compared with the baseline; nothing without a single one, or with fewer than two
+    people or more conditions than are computed."""
+    base = [c.slots for c in definition.conditions if c.role == "baseline"]
+    others = [c.slots for c in definition.conditions if c.role != "baseline"]
+    if len(base) != 1 or not 0 < len(others) <= CONTRASTS_MAX or not min(*base, *others) >= 2:
+        return []
+    if max(*base, *others) > SIZE_MAX:
+        return []
+    control, least, many = base[0], min(others), len(others)
+    family = f"Dunnett over {many} contrast{'s' if many > 1 else ''}"
+    rows: list[tuple[str, float | int]] = []
+    for d, word in DIFFERENCES:
+        power = dunnett_power(control, others, [d] * many)
+        rows.append((f"{family}: one, d = {d:.2f} ({word})", min(power.each)))
+        rows.append((f"{family}: any, all d = {d:.2f}", power.any))
+    rows.append((f"{family}: smallest d of one with power .80", detectable_contrast(control, others)))
+    trials = sum(trial.phase == "test" and not trial.check for trial in plans[0].trials)
+    for utility in UTILITIES:
+        means = (ACCURACY * utility, ACCURACY)
+        spreads = (_spread(means[0], trials), _spread(means[1], trials))
+        made = utility_power((least, control), means, spreads)
+        text = (
+            f"Utility {utility:.2f}, baseline {ACCURACY:.2f} assumed, by simulation, error {made.error:.3f}"
+        )
+        rows.append((text, made.power))
+    pairs = min(control, least)
+    paired = paired_power(pairs, 0.5, tests=many)
+    rows.append((f"paired by {pairs} plans, d_z = 0.50, alpha by {many}", paired))
+    margin = f"equivalence within d = {MARGIN:.2f}, no difference"
+    return [*rows, (margin, equivalence_power(least, control, MARGIN))]
+
+
+def _spread(mean: float, trials: int) -> float:
+    """The standard deviation of people's accuracies over so many trials: of their abilities and by chance."""
+    ability = mean * (1 - mean) / (CONCENTRATION + 1)
+    return float((ability + (mean * (1 - mean) - ability) / max(1, trials)) ** 0.5)
 
 
 def _contrasts(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPower | None:

@@ -100,8 +100,8 @@ def tidy(frame: pd.DataFrame, roles: Roles) -> TidyTable:
     if roles.signal and not rows[roles.signal].isin((0, 1)).all():
         odd = rows[roles.signal][~rows[roles.signal].isin((0, 1))].iloc[0]
         raise BadTable(
-            f"Column {roles.signal!r} holds {odd:g}; a signal is 1 (yes is right) or 0 (no is right): "
-            "recode it."
+            f"Column {roles.signal!r} holds {odd:g}; a signal is 1 (yes is right) or 0 (no is "
+            "right): recode the column."
         )
     if not roles.subject:
         rows = rows.assign(**{"": [f"row {number}" for number in rows.index]})

@@ -42,7 +42,7 @@ SPEARMAN_FACTOR = 1.06
 
 
 @dataclass(frozen=True, slots=True)
-class Correlation:
+class ClusterCorrelation:
     """`r` over all `rows`. `interval`: percentiles over draws of whole `clusters`; None with fewer than
     CLUSTERS_MIN. `fisher`: Fisher's z, only if every row is a cluster by itself. `undefined` draws had no
     spread in a column and are left out.
@@ -82,7 +82,7 @@ def correlation(
     draws: int = 2000,
     seed: int = 0,
     level: float = 0.95,
-) -> Correlation:
+) -> ClusterCorrelation:
     """Pearson's or Spearman's correlation of `first` and `second` (n,), ties by mean rank.
 
     `clusters`: the person or item of each row; without it each row is a cluster. In each draw as many
@@ -122,8 +122,8 @@ def correlation(
             low, high = np.quantile(usable, [(1 - level) / 2, (1 + level) / 2])
             interval = Interval(float(low), float(high), level)
     alone = many == x.size and x.size >= FISHER_ROWS_MIN
-    return Correlation(kind, r, x.size, many, interval, _fisher(r, x.size, ranked, level) if alone else None,
-                       undefined)  # fmt: skip
+    return ClusterCorrelation(kind, r, x.size, many, interval, _fisher(r, x.size, ranked, level) if alone
+                       else None, undefined)  # fmt: skip
 
 
 def _standard(values: Floats) -> Floats:

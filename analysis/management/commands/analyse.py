@@ -72,21 +72,7 @@ class Command(BaseCommand):
             action="store_true",
             help="also take people and items as random; may take minutes",
         )
-        parser.add_argument(
-            "--look",
-            type=int,
-            metavar="NUMBER",
-            help="print continue or stop at this planned look, nothing else",
-        )
-        parser.add_argument(
-            "--looks", default="", metavar="SHARES", help="shares of all people at the looks, as in 0.5,1"
-        )
-        parser.add_argument(
-            "--spending",
-            default="obrien_fleming",
-            choices=("obrien_fleming", "pocock"),
-            help="how error is spent over the looks",
-        )
+        _add_looks(parser)
         parser.add_argument("--seed", type=int, default=0, help="of random halves and permutations")
         parser.add_argument(
             "--out", type=Path, metavar="DIR", help="write each table there as CSV, and the notes"
@@ -132,6 +118,24 @@ class Command(BaseCommand):
                 terminal.line(line, "yellow")
             if out is not None:
                 terminal.line(f"{out}: {', '.join(_write(results, out))}.")
+
+
+def _add_looks(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--look",
+        type=int,
+        metavar="NUMBER",
+        help="print continue or stop at this planned look, nothing else",
+    )
+    parser.add_argument(
+        "--looks", default="", metavar="SHARES", help="shares of all people at the looks, as in 0.5,1"
+    )
+    parser.add_argument(
+        "--spending",
+        default="obrien_fleming",
+        choices=("obrien_fleming", "pocock"),
+        help="how error is spent over the looks",
+    )
 
 
 def _shares(text: str) -> tuple[float, ...]:
