@@ -69,7 +69,7 @@ def mixed_model(results: Results, table: TidyTable, control: str) -> None:
         if (steps := np.unique(answers).size) > LEVELS_MAX:
             raise StatsError(
                 f"the answers have {steps} values; the model is of at most {LEVELS_MAX} ordered levels, "
-                f"so group them, or rely on the tests of people."
+                "so group them, or rely on the tests of people."
             )
         whole = fit_crossed(answers, fixed, random)
         test = likelihood_ratio(whole, fit_crossed(answers, {}, random))
