@@ -13,6 +13,7 @@ from analysis import models
 from analysis.reports import REPORTERS, get_reporter
 from analysis.reports.base import ReportError, Section
 from analysis.reports.html import page
+from analysis.reports.preregistration import with_plan
 from analysis.reports.report import Report
 from analysis.tables import Progress, read_frames, study_facts
 from experiments.models import Session, Study
@@ -42,7 +43,7 @@ def make_report(
             "choose with --origin."
         )
     made_at = f"{timezone.now():%Y-%m-%d %H:%M} UTC"
-    report = reporter(frames.only(origin), study_facts(study, origin), made_at=made_at)
+    report = with_plan(reporter(frames.only(origin), study_facts(study, origin), made_at=made_at))
     if (package := REPORTERS.origin(name)) is None:
         return report
     named = {"name": REPORTERS.stored_name(name), "package": str(package)}
