@@ -20,6 +20,7 @@ from analysis.stats.pair_power import (
 )
 from analysis.stats.power import anova_power, minimal_detectable_f
 from analysis.stats.rank_power import PEOPLE_MAX, people_needed, rank_power
+from experiments.declared import ALPHA
 from experiments.definition import StudyDefinition
 from experiments.kinds.rate import SCALE
 from experiments.paradigms import get_paradigm
@@ -28,7 +29,6 @@ from experiments.paradigms.base import Plan
 EFFECTS = ((0.10, "small"), (0.25, "medium"), (0.40, "large"))
 DIFFERENCES = ((0.20, "small"), (0.50, "medium"), (0.80, "large"))
 """Differences of two means in standard deviations of people's own means (Cohen 1988)."""
-ALPHA = 0.05
 PUBLISHED_SHARES = (0.557, 0.694)
 """Agreement with the model without and with LIME, SST (Gonzalez and Søgaard 2020, Table 1)."""
 SPREADS = (0.0, 0.10)
@@ -53,11 +53,13 @@ def _anova(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPower |
     sizes = [condition.slots for condition in definition.conditions]
     if not all(plan.condition for plan in plans) or len(sizes) < 2 or sum(sizes) <= len(sizes):
         return None
+    declared = definition.preregistration.alpha if definition.preregistration else None
+    alpha = declared or ALPHA
     rows: list[tuple[str, float | int]] = [
-        (f"f = {f:.2f} ({word})", anova_power(sizes, f)) for f, word in EFFECTS
+        (f"f = {f:.2f} ({word})", anova_power(sizes, f, alpha=alpha)) for f, word in EFFECTS
     ]
-    rows.append(("smallest f found with power .80", minimal_detectable_f(sizes)))
-    told = ", ".join(sorted({str(size) for size in sizes}))
+    rows.append(("smallest f found with power .80", minimal_detectable_f(sizes, alpha=alpha)))
+    told = ", ".join(sorted({str(size) for size in sizes})) + (f", alpha {alpha:g}" if declared else "")
     return PlannedPower(f"Power of the ANOVA over {len(sizes)} conditions of {told}", tuple(rows))
 
 

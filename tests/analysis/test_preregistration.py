@@ -82,7 +82,11 @@ def test_it_lists_a_rule_that_was_changed_or_added(study: Study) -> None:
         ({"smallest_effect": {"points": 5}}, "smallest_effect.points", "5.0"),
         ({"alpha": 0.01}, "alpha", "0.01"),
         ({"contrasts": "tukey"}, "contrasts", "tukey"),
-        ({"hypotheses": ["Grad-CAM is above the baseline."]}, "hypotheses", "Grad-CAM is above the baseline."),
+        (
+            {"hypotheses": ["Grad-CAM is above the baseline."]},
+            "hypotheses",
+            "Grad-CAM is above the baseline.",
+        ),
     ],
 )
 def test_it_lists_what_was_declared_afterwards(
