@@ -4,6 +4,7 @@ its digest. The same maker says what holds now, so that both can be compared.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -40,11 +41,12 @@ class PlanFacts:
 
 
 def document_of(definition: StudyDefinition, facts: PlanFacts) -> dict[str, Any]:
-    """The plan as JSON values; None stands for what the author did not state or cannot be known yet."""
+    """The plan as JSON values, keys sorted; None stands for what the author did not state or cannot be known
+    yet."""
     declared = definition.preregistration or PreregistrationTable()
     effect = declared.smallest_effect
     rules = read_rules(definition.rules).values()
-    return {
+    document = {
         "format": FORMAT,
         "study": {
             "slug": definition.slug,
@@ -87,6 +89,9 @@ def document_of(definition: StudyDefinition, facts: PlanFacts) -> dict[str, Any]
         },
         "code_version": version("legible"),
     }
+    # As it is read from the database again.
+    read: dict[str, Any] = json.loads(canonical_json(document))
+    return read
 
 
 def _analysis(definition: StudyDefinition, declared: PreregistrationTable) -> str:

@@ -34,7 +34,7 @@ QUESTIONS = {
     ),
     "Other": ("Other",),
 }
-"""Those of the form "OSF Preregistration" (Bowman et al. 2020, osf.io/preprints, doi 10.31222/osf.io/epgjd)."""
+"""Those of the form "OSF Preregistration" (Bowman et al. 2020, doi 10.31222/osf.io/epgjd)."""
 
 
 def printed(path: Path, option: str) -> str:
@@ -64,15 +64,16 @@ def test_it_preregisters_the_analysis_of_the_paradigm_and_of_no_other(
     assert not [word for word in ("Dunnett", "ANOVA", "Utility", "Between subjects") if word in rated]
 
 
-def test_what_is_printed_is_what_opening_stores(tmp_path: Path, store_folder: Path) -> None:
+def test_what_is_printed_is_what_opening_stores(
+    tmp_path: Path, store_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """But for the pictures, which are not rendered before."""
     path = world.write_study(tmp_path / "small")
     path.write_text(path.read_text() + DECLARED)
     before = parts(printed(path, "--preregistration"), "##")
-    out = StringIO()
-    call_command("study_open", str(path), "--quality", "0", stdout=out)
+    call_command("study_open", str(path), "--quality", "0")
     stored = Preregistration.objects.get()
-    assert f"Plan {stored.digest}, stored" in out.getvalue()
+    assert f"Plan {stored.digest}, stored" in capsys.readouterr().out
     after = parts(as_markdown(json.loads(stored.document)), "##")
     digests = (before.pop("Digests (SHA-256)"), after.pop("Digests (SHA-256)"))
     assert before["Hypotheses"] == "- Saliency maps raise the share of answers that match the model."
@@ -99,14 +100,15 @@ def test_the_form_of_the_registry_has_every_question(tmp_path: Path, store_folde
     assert "power" in parts(form["Sampling Plan"], "###")["Sample size rationale"].lower()
 
 
-def test_a_registry_that_is_named_later_is_stored_with_its_time(tmp_path: Path, store_folder: Path) -> None:
+def test_a_registry_that_is_named_later_is_stored_with_its_time(
+    tmp_path: Path, store_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = world.write_study(tmp_path / "small")
-    call_command("study_open", str(path), "--quality", "0", stdout=StringIO())
+    call_command("study_open", str(path), "--quality", "0")
     assert Preregistration.objects.get().registry == ""
     text = path.read_text()
     path.write_text(f'{text}\n[preregistration]\nregistry = "https://osf.io/abc12"\n')
-    out = StringIO()
-    call_command("study_open", str(path), "--quality", "0", stdout=out)
+    call_command("study_open", str(path), "--quality", "0")
     stored = Preregistration.objects.get()
     assert stored.registry == "https://osf.io/abc12" and stored.registry_named_at > stored.stored_at  # type: ignore[operator]
-    assert "Registered at https://osf.io/abc12" in out.getvalue()
+    assert "Registered at https://osf.io/abc12" in capsys.readouterr().out
