@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
 
+from analysis.reports.base import StudyFacts
+from analysis.tables import study_facts
 from experiments.models import Preregistration, Session, Study
 from experiments.preregistration import document_now, stored_plan
 from experiments.preregistration_text import value_words, witness
@@ -21,6 +24,12 @@ AS_STORED = ("render", "explained")
 out."""
 Departure = dict[str, str]
 """`field`, `planned` and `now`, in words."""
+
+
+def report_facts(study: Study, origin: str = "human") -> StudyFacts:
+    """The facts of a study with its plan: for reports and exports. Pages that show only counts and the seal
+    do without, since comparing a plan reads every picture's row."""
+    return replace(study_facts(study, origin), preregistration=plan_facts(study, origin))
 
 
 def plan_facts(study: Study, origin: str) -> dict[str, Any]:

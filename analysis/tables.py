@@ -21,7 +21,6 @@ from django.conf import settings
 from django.db.models import Count, QuerySet
 
 from analysis.columns import Column
-from analysis.departures import plan_facts
 from analysis.frames import Frames, frame, streamed
 from analysis.kind_columns import KindOf, kind_cells, kind_columns
 from analysis.reports.base import AnswerFacts, QuestionFacts, StudyFacts
@@ -302,7 +301,6 @@ def study_facts(study: Study, origin: str = "human") -> StudyFacts:
         design=study.definition.get("design", {}),
         language=study.definition.get("language", "en"),
         frozen=frozen_of(study),
-        preregistration=plan_facts(study, origin),
     )
 
 

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from analysis.departures import plan_facts
+from analysis.departures import plan_facts, report_facts
 from analysis.exports.release import Request, export_study
 from analysis.refresh import make_report, refresh_report
 from analysis.reports.html import page
-from analysis.tables import study_facts
 from experiments.declared import PreregistrationTable
 from experiments.models import Preregistration, Session, Slot, Study
 from experiments.preregistration import name_registry
@@ -182,7 +181,7 @@ def test_a_study_without_a_stored_plan_says_so_and_gets_none_afterwards(study: S
     assert "No plan is stored" in page(report)
     export_study(study, tmp_path / "out", Request())
     assert not list((tmp_path / "out").glob("preregistration*"))
-    facts = study_facts(study)
+    facts = report_facts(study)
     assert facts.alpha == 0.05 and facts.contrasts == "dunnett" and facts.smallest_effect == {}
 
 
@@ -206,5 +205,5 @@ def test_the_stored_report_is_made_again_when_a_departure_comes(study: Study) ->
 
 
 def test_what_reports_know_of_the_plan_is_plain_json(study: Study) -> None:
-    told = study_facts(study).preregistration
+    told = report_facts(study).preregistration
     assert json.loads(json.dumps(told)) == told
