@@ -30,6 +30,11 @@ def p_sentence(p: float) -> str:
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
+def level(alpha: float) -> str:
+    """A level of significance with its own digits: ".05"."""
+    return f"{alpha:g}".removeprefix("0")
+
+
 def finding(p: float | None, what: str, between: str = "conditions", alpha: float = ALPHA) -> str:
     """What a test of equal `what` says at the level `alpha`, as a clause of a sentence."""
     if p is None:

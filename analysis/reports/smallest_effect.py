@@ -9,7 +9,7 @@ from typing import Any
 
 from analysis.reports.accuracy import Analysis
 from analysis.reports.base import Section, StudyFacts, Table
-from analysis.reports.formats import interval, number, p_value
+from analysis.reports.formats import NONE, interval, number, p_value
 from analysis.stats.equivalence import Equivalence, equivalent_means
 from analysis.stats.margin import Decision
 from analysis.stats.results import StatsError
@@ -39,12 +39,12 @@ def smallest_effect_sections(result: Analysis, facts: StudyFacts) -> tuple[Secti
         try:
             test = _equivalence(result, first, second, margin)
         except StatsError as error:
-            rows.append((pair, *[""] * 3, str(error)))
+            rows.append((pair, str(error), *[NONE] * 3))
             continue
         by_decision[test.decision].append(pair)
         contents.append({"condition": first, "against": second, **_content(test)})
         ends = interval(test.narrow, 1, 100)
-        rows.append((pair, number(100 * test.difference, 1), ends, p_value(test.p), WORDS[test.decision]))
+        rows.append((pair, WORDS[test.decision], number(100 * test.difference, 1), ends, p_value(test.p)))
     sentences = tuple(
         f"{words}, {told}: {', '.join(by_decision[decision])}."
         for decision, words in WORDS.items()
@@ -53,11 +53,12 @@ def smallest_effect_sections(result: Analysis, facts: StudyFacts) -> tuple[Secti
     table = Table(
         "smallest_effect",
         TITLE,
-        ("Pair", "Difference", "90 % interval", "p", "Finding"),
+        ("Pair", "Finding", "Difference", "90 % interval", "p"),
         tuple(rows),
         f"Percentage points of accuracy per person; the smallest effect is {100 * margin:.1f} of them. "
         "Welch's two one-sided tests at 5 %, each pair by itself: smaller, if the whole 90 % interval lies "
         "within the smallest effect; higher or lower, if the whole 95 % interval lies beyond it.",
+        left=2,
     )
     content = {"declared": dict(facts.smallest_effect), "margin": margin, "contrasts": contents}
     return (Section("smallest_effect", TITLE, content, sentences, (table,)),)

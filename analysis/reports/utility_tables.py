@@ -8,7 +8,7 @@ from typing import Any
 from analysis.reports import figures
 from analysis.reports.accuracy import DRAWS, Analysis, condition_rows, planned_p, utility_note
 from analysis.reports.base import Figure, Section, StudyFacts, Table
-from analysis.reports.formats import NONE, interval, number, p_value, percent, stars
+from analysis.reports.formats import NONE, interval, level, number, p_value, percent, stars
 
 INTERVAL_NOTE = (
     "95 % intervals. Accuracy: Student's t over people. Utility: Fieller's, variances of each condition by "
@@ -67,7 +67,7 @@ def _utility_table(rows: list[dict[str, Any]], result: Analysis, facts: StudyFac
     cells, test = [], facts.contrasts.capitalize()
     star_note = (
         f"* The planned contrast of accuracy per person with the baseline (two-sided {test}), p < "
-        f"{p_value(facts.alpha)}; the star belongs to accuracy."
+        f"{level(facts.alpha)}; the star belongs to accuracy."
     )
     for r in rows:
         intervals, base = r["intervals"], r["role"] == "baseline"
