@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from analysis import models
 from analysis.departures import report_facts
+from analysis.families import extension_sections
 from analysis.reports import REPORTERS, get_reporter
 from analysis.reports.base import ReportError, Section
 from analysis.reports.html import page
@@ -44,7 +45,11 @@ def make_report(
             "choose with --origin."
         )
     made_at = f"{timezone.now():%Y-%m-%d %H:%M} UTC"
-    report = with_plan(reporter(frames.only(origin), report_facts(study, origin), made_at=made_at))
+    report = reporter(frames.only(origin), report_facts(study, origin), made_at=made_at)
+    report = replace(
+        report, sections=(*report.sections, *extension_sections(study, origin, frames.only(origin)))
+    )
+    report = with_plan(report)
     if (package := REPORTERS.origin(name)) is None:
         return report
     named = {"name": REPORTERS.stored_name(name), "package": str(package)}

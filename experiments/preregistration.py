@@ -54,6 +54,8 @@ def document_of(definition: StudyDefinition, facts: PlanFacts) -> dict[str, Any]
             "paradigm": definition.paradigm,
             "seed": definition.seed,
         },
+        "extends": definition.extends or None,
+        "extension": definition.extension.model_dump(mode="json") if definition.extends else None,
         "hypotheses": list(declared.hypotheses) or None,
         "primary_outcome": declared.primary_outcome or None,
         "smallest_effect": effect.model_dump(exclude_none=True) if effect else None,

@@ -28,6 +28,8 @@ def entries(document: Document) -> Iterator[Entry]:
     """The whole document in words."""
     study, size = document["study"], document["sample_size"]
     yield "Study", (f"{study['title']} ({study['slug']}), {study['paradigm']}, seed {study['seed']}.",)
+    if document["extends"]:
+        yield "Extends", (document["extends"], *_pairs(document["extension"]))
     yield "Hypotheses", _listed(document["hypotheses"])
     yield "Primary outcome", _stated(document["primary_outcome"])
     yield "Smallest effect of interest", _stated(effect_words(document["smallest_effect"]))

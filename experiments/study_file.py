@@ -15,6 +15,7 @@ from experiments.colour_vision import GATE
 from experiments.declared import ALPHA
 from experiments.definition import ConditionTable, StudyDefinition, TextFiles
 from experiments.errors import InvalidStudy, Problem, StudyError
+from experiments.extending import extended, parent_path, read_parent
 from experiments.paradigms import PARADIGMS, get_paradigm
 from experiments.paradigms.base import Paradigm, Role
 from experiments.paradigms.screening import BadRules, read_rules
@@ -47,6 +48,12 @@ def find_study(name: str, extra_dirs: tuple[Path, ...] = ()) -> Path:
     raise StudyError(f"{name!r} is neither a file nor a known study ({', '.join(sorted(known))}).{hint}")
 
 
+def material_folder(path: Path) -> Path:
+    """The folder that a study's relative paths start from: an extension's is its parent's. Raises StudyError
+    if that is not there."""
+    return (parent_path(path, read_parent(path), STUDIES_DIR) or path).parent
+
+
 def load_study(path: Path, *, changes: Mapping[str, Any] | None = None) -> StudyDefinition:
     """Reads and validates a study.toml whole; raises InvalidStudy with every mistake at once.
 
@@ -65,12 +72,15 @@ def load_study(path: Path, *, changes: Mapping[str, Any] | None = None) -> Study
         ) from error
     raw.update(changes or {})
     problems: list[Problem] = []
+    parent = parent_path(path, raw, STUDIES_DIR)
+    if parent is not None:
+        raw = extended(raw, read_parent(parent), problems)
     paradigm = _paradigm_of(raw, problems)
     if paradigm is not None and isinstance(raw.get("checks", {}), dict):
         raw["checks"] = {**paradigm.checks, **raw.get("checks", {})}
     if paradigm is not None and paradigm.render:
         raw.setdefault("render", dict(paradigm.render))
-    raw = _with_texts(raw, path.parent, problems, paradigm.texts if paradigm is not None else ())
+    raw = _with_texts(raw, (parent or path).parent, problems, paradigm.texts if paradigm is not None else ())
     definition = None
     try:
         definition = StudyDefinition.model_validate(raw)
@@ -193,6 +203,7 @@ def _cross_checks(
         yield from _phone_checks(definition)
         yield from _plates_checks(definition, paradigm)
         yield from _declared_checks(definition, paradigm)
+        yield from _extension_checks(definition, paradigm)
         yield from paradigm.check_definition(definition)
 
 
@@ -377,6 +388,15 @@ def _declared_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterato
     if declared.alpha not in (None, ALPHA):
         limit = f"must be {ALPHA:g}, the level at which the report of {paradigm.name} tests"
         yield Problem("preregistration.alpha", f"{declared.alpha:g}", limit, "Remove it.")
+
+
+def _extension_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterator[Problem]:
+    if definition.extends and not paradigm.is_extensible:
+        able = ", ".join(name for name in PARADIGMS if get_paradigm(name).is_extensible)
+        limit = f"is a study of {paradigm.name}, whose people meet several conditions or each other's work"
+        yield Problem("extends", repr(definition.extends), limit, f"Extend a study of {able}.")
+    if definition.extension != type(definition.extension)() and not definition.extends:
+        yield Problem("extension", "", "goes with extends, which is not given", "Remove it, or add extends.")
 
 
 def _has_sign(condition: ConditionTable) -> bool | None:

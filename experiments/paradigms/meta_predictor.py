@@ -89,6 +89,7 @@ class MetaPredictor(BaseParadigm):
         "method": base.Role(),
     }
     answers_count: ClassVar[tuple[int, int]] = (2, 2)
+    is_extensible: ClassVar[bool] = True
     checks: ClassVar[Mapping[str, int]] = {"instructed": 2, "repeat": 3}
     planned_contrasts: ClassVar[Mapping[Contrasts, str]] = {"dunnett": DUNNETT, "tukey": TUKEY}
     planned_analysis: ClassVar[str] = DUNNETT

@@ -76,3 +76,16 @@ def test_it_refuses_a_choice_that_the_report_would_not_follow(tmp_path: Path, ta
     path.write_text(f"{path.read_text()}\n[preregistration]\n{table}\n")
     with pytest.raises(InvalidStudy, match=told.replace(".", r"\.")):
         load_study(path)
+
+
+def test_an_extension_declares_a_plan_of_its_own(tmp_path: Path) -> None:
+    with_table(tmp_path / "small", WHOLE)
+    later = tmp_path / "later" / "study.toml"
+    later.parent.mkdir()
+    added = '[[conditions]]\nname = "rise"\nrole = "method"\nexplainer = { name = "rise" }\nslots = 3\n'
+    head = 'slug = "later"\ntitle = "Left or right, later"\nextends = "small"\n'
+    later.write_text(f"{head}{added}")
+    assert load_study(later).preregistration is None
+    later.write_text(f"{head}{added}[preregistration]\nalpha = 0.02\n")
+    declared = load_study(later).preregistration
+    assert declared is not None and declared.alpha == 0.02 and declared.hypotheses == ()

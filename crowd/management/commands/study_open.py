@@ -13,7 +13,7 @@ from experiments.management.commands.build_stimuli import build_study
 from experiments.models import Slot, Study, Trial
 from experiments.opening import open_study
 from experiments.preregistration import name_registry, plan_sentence
-from experiments.study_file import find_study, load_study
+from experiments.study_file import find_study, load_study, material_folder
 from experiments.terminal import Terminal
 
 
@@ -45,4 +45,4 @@ class Command(StudyCommand):
                 f"plans {opened.plan_digest[:12]}."
             )
             terminal.line(plan_sentence(opened))
-            measure_and_print(opened, path.parent, terminal, quality)
+            measure_and_print(opened, material_folder(path), terminal, quality)
