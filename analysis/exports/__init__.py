@@ -1,4 +1,4 @@
-"""Formats of an export: name -> (frames, manifest, folder) -> None, imported on first use."""
+"""Formats of an export: name -> (tables, folder) -> rows per file, imported on first use."""
 
 from __future__ import annotations
 

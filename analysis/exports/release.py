@@ -1,4 +1,4 @@
-"""One export of a study: frames chosen, files written, manifest chained to the previous export."""
+"""One export of a study: sessions chosen, files written, manifest chained to the previous export."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from django.utils import timezone
 
 from analysis.exports import get_exporter, manifest
 from analysis.exports.base import ExportError
-from analysis.frames import Frames
+from analysis.frames import is_kept
 from analysis.models import Release
+from analysis.pseudonyms import Pseudonyms
 from analysis.reports.base import seal_of
-from analysis.tables import Progress, Pseudonyms, code_version, read_frames, study_facts, tombstones
+from analysis.tables import Progress, Reader, code_version, study_facts, tombstones
 from experiments.answers import answers_of
-from experiments.models import Study
+from experiments.models import Session, Study
 from experiments.quality import acknowledgements, stimuli_sentences
 from experiments.selectors import definition_of
 
@@ -62,15 +64,15 @@ def export_study(
     if folder.exists() and any(folder.iterdir()):
         raise ExportError(f"{folder}: is not empty; choose a new folder, an export never overwrites.")
     exporter = get_exporter(request.format)
-    frames = chosen(read_frames(study, release=request.release, progress=progress), request)
+    reader, origins = chosen(study, request, progress)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".export-") as part:
         written = Path(part) / "export"
         written.mkdir()
-        rows = exporter(frames, written)
+        rows = exporter(reader, written)
         (written / DEFINITION).write_text(definition_text(study), encoding="utf-8")
         files = manifest.described(written, {**rows, DEFINITION: 1})
-        sealed = manifest.sealed(_content(study, request, frames, files))
+        sealed = manifest.sealed(_content(study, request, origins, files))
         manifest.write(written, sealed)
         if folder.exists():
             folder.rmdir()
@@ -79,14 +81,22 @@ def export_study(
     return sealed
 
 
-def chosen(frames: Frames, request: Request) -> Frames:
-    """All sessions, or those of one origin, or the clean ones."""
+def chosen(study: Study, request: Request, progress: Progress | None = None) -> tuple[Reader, list[str]]:
+    """A reader of the sessions that the request wants, and their origins: all, or those of one origin, or the
+    clean ones. Raises ExportError if no session has the origin that is asked for."""
     origin = request.origin or ("human" if request.cleaned else "")
-    if origin and origin not in frames.origins:
-        there = ", ".join(frames.origins) or "none yet"
+    rows = Session.objects.filter(study=study).order_by().values_list("origin", flat=True)
+    present = sorted(set(rows.distinct()))
+    if origin and origin not in present:
+        there = ", ".join(present) or "none yet"
         raise ExportError(f"No session has the origin '{origin}' (there are: {there}); choose with --origin.")
-    of_origin = frames.only(origin) if origin else frames
-    return of_origin.kept() if request.cleaned else of_origin
+
+    def is_chosen(people: pd.DataFrame) -> pd.Series:
+        mask = is_kept(people) if request.cleaned else pd.Series(True, index=people.index)
+        return mask & (people["origin"] == origin) if origin else mask
+
+    reader = Reader(study, request.release, progress)
+    return reader, sorted(reader.keep(is_chosen))
 
 
 def definition_text(study: Study) -> str:
@@ -94,7 +104,9 @@ def definition_text(study: Study) -> str:
     return json.dumps(definition_of(study).as_met(), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def _content(study: Study, request: Request, frames: Frames, files: list[dict[str, Any]]) -> dict[str, Any]:
+def _content(
+    study: Study, request: Request, origins: list[str], files: list[dict[str, Any]]
+) -> dict[str, Any]:
     before = Release.objects.filter(study=study).order_by("-id").first()
     return {
         "manifest_version": manifest.VERSION,
@@ -109,10 +121,10 @@ def _content(study: Study, request: Request, frames: Frames, files: list[dict[st
         "created_at": timezone.now().isoformat(timespec="seconds"),
         "format": request.format,
         "cleaned": request.cleaned,
-        "origins": frames.origins,
+        "origins": origins,
         "release": request.release,
         "pseudonym_key": Pseudonyms.of(study, request.release).fingerprint,
-        "seals": {origin: seal_of(study_facts(study, origin), origin).sentence for origin in frames.origins},
+        "seals": {origin: seal_of(study_facts(study, origin), origin).sentence for origin in origins},
         "stimulus_quality": {
             "digest": study.quality.get("digest", ""),
             "said": stimuli_sentences(study),
