@@ -42,6 +42,9 @@ class Tables(Protocol):
     @property
     def asked(self) -> Sequence[Asked]: ...
 
+    @property
+    def is_public(self) -> bool: ...
+
     def parts(self, table: str) -> Iterator[pd.DataFrame]: ...
 
     def frames(self) -> Frames: ...
@@ -139,6 +142,11 @@ class Frames:
     def asked(self) -> Sequence[Asked]:
         """Questions are in a table of their own, which is not analysed."""
         return ()
+
+    @property
+    def is_public(self) -> bool:
+        """Whether the profile for publication has been applied."""
+        return False
 
     def parts(self, table: str) -> Iterator[pd.DataFrame]:
         yield self.tables[table]

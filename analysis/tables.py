@@ -89,6 +89,10 @@ class Reader:
         return tuple(TABLES)
 
     @property
+    def is_public(self) -> bool:
+        return False
+
+    @property
     def asked(self) -> tuple[Asked, ...]:
         return asked_of(self.study)
 

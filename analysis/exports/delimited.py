@@ -19,6 +19,7 @@ import pandas as pd
 
 from analysis.columns import UNITS, Column, codebook, columns_of, names
 from analysis.exports.base import ExportError
+from analysis.exports.public import DECISIONS
 from analysis.frames import Tables, conform
 from analysis.missing import MEANINGS
 
@@ -60,7 +61,8 @@ def write_codebook(tables: Tables, folder: Path) -> dict[str, int]:
     write_rows(
         folder / "codebook.csv", heads, ([guarded(entry[head]) for head in heads] for entry in entries)
     )
-    book = {"note": NOTE, "missing": MEANINGS, "tables": UNITS, "columns": entries}
+    profile = DECISIONS if tables.is_public else None
+    book = {"note": NOTE, "public": profile, "missing": MEANINGS, "tables": UNITS, "columns": entries}
     (folder / "codebook.json").write_text(
         json.dumps(book, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
     )

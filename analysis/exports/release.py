@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from analysis.exports import get_exporter, manifest
 from analysis.exports.base import ExportError
+from analysis.exports.public import Public
 from analysis.frames import is_kept
 from analysis.models import Release
 from analysis.pseudonyms import Pseudonyms
@@ -45,13 +46,14 @@ definition.
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is to be exported. `cleaned` keeps the sessions of one origin that passed; else the tables hold
-    every origin.
+    every origin. `public` applies the profile for publication.
     """
 
     format: str = "csv"
     cleaned: bool = False
     origin: str = ""
     release: str = ""
+    public: bool = False
 
 
 def export_study(
@@ -69,7 +71,7 @@ def export_study(
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".export-") as part:
         written = Path(part) / "export"
         written.mkdir()
-        rows = exporter(reader, written)
+        rows = exporter(Public(reader) if request.public else reader, written)
         (written / DEFINITION).write_text(definition_text(study), encoding="utf-8")
         files = manifest.described(written, {**rows, DEFINITION: 1})
         sealed = manifest.sealed(_content(study, request, origins, files))
@@ -108,6 +110,7 @@ def _content(
     study: Study, request: Request, origins: list[str], files: list[dict[str, Any]]
 ) -> dict[str, Any]:
     before = Release.objects.filter(study=study).order_by("-id").first()
+    now = timezone.now()
     return {
         "manifest_version": manifest.VERSION,
         "study": study.slug,
@@ -118,21 +121,39 @@ def _content(
         "answers": [asdict(answer) for answer in answers_of(definition_of(study))],
         "study_state": study.state,
         "code_version": code_version(),
-        "created_at": timezone.now().isoformat(timespec="seconds"),
+        "created_at": now.date().isoformat() if request.public else now.isoformat(timespec="seconds"),
         "format": request.format,
         "cleaned": request.cleaned,
+        "public": request.public,
         "origins": origins,
         "release": request.release,
         "pseudonym_key": Pseudonyms.of(study, request.release).fingerprint,
-        "seals": {origin: seal_of(study_facts(study, origin), origin).sentence for origin in origins},
-        "stimulus_quality": {
-            "digest": study.quality.get("digest", ""),
-            "said": stimuli_sentences(study),
-            "acknowledged": acknowledgements(study),
-            "dropped": study.dropped,
-        },
+        "seals": {origin: _seal(study, origin, request) for origin in origins},
+        "stimulus_quality": _quality(study, request),
         "removed": tombstones(study),
         "previous": before.digest if before else None,
         "left_out": list(LEFT_OUT),
         "files": files,
+    }
+
+
+def _seal(study: Study, origin: str, request: Request) -> str:
+    """The seal's sentence, which may name a person and quote a reason; in public its state alone."""
+    seal = seal_of(study_facts(study, origin), origin)
+    if request.public:
+        return "sealed" if seal.sealed else "open"
+    return seal.sentence
+
+
+def _quality(study: Study, request: Request) -> dict[str, Any]:
+    """What is known of the stimuli. In public the warnings that were acknowledged, without name, reason and
+    time."""
+    acknowledged = acknowledgements(study)
+    return {
+        "digest": study.quality.get("digest", ""),
+        "said": [] if request.public else stimuli_sentences(study),
+        "acknowledged": [{"warnings": e["warnings"]} for e in acknowledged]
+        if request.public
+        else acknowledged,
+        "dropped": study.dropped,
     }

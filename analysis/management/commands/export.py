@@ -33,7 +33,11 @@ class Command(StudyCommand):
         parser.add_argument(
             "--release", default="", help="name of the pseudonyms' key; another name, other pseudonyms"
         )
-
+        parser.add_argument(
+            "--public",
+            action="store_true",
+            help="the profile for publication: no clock times, no free text, a coarse device",
+        )
         parser.add_argument(
             "--unseal-as", default="", help="name of the person who breaks the seal, if it is still closed"
         )
@@ -42,7 +46,8 @@ class Command(StudyCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         study = study_of(options["slug"])
         unseal_for(study, options["origin"] or "human", options["unseal_as"], options["reason"])
-        request = Request(options["format"], options["cleaned"], options["origin"], options["release"])
+        names = ("format", "cleaned", "origin", "release", "public")
+        request = Request(**{name: options[name] for name in names})
         try:
             with Terminal() as terminal:
                 manifest = export_study(study, options["out"], request, terminal.progress)
