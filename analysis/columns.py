@@ -237,7 +237,7 @@ STIMULI = (
     Column("image_key", "text", "Digest of the pixels or of the text that the network saw."),
     Column("stimulus_key", "text", "Content key of the stimulus: the same key is the same file."),
     Column("attribution_key", "text", "Content key of the raw map; empty for the baseline, which has none."),
-    Column("picture_digest", "text", "SHA-256 of the file that was shown."),
+    Column("picture_digest", "text", "Digest of what was shown: equal exactly for pictures that look equal."),
     Column("state", "text", "State of the rendering.", levels=("missing", "claimed", "done", "failed")),
     Column("width_px", "integer", "Width of the picture.", "px"),
     Column("height_px", "integer", "Height of the picture.", "px"),

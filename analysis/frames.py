@@ -77,15 +77,22 @@ def parts(
 
 
 def streamed(table: str, rows: Rows, extra: Sequence[Column] = (), size: int = PART_ROWS) -> pd.DataFrame:
-    """The whole table from a stream. Equal texts are one object, and columns are joined one by one, so that
+    """The whole table from a stream."""
+    return joined(table, parts(table, rows, extra, size), extra)
+
+
+def joined(table: str, of: Iterable[pd.DataFrame], extra: Sequence[Column] = ()) -> pd.DataFrame:
+    """The whole table from its parts. Equal texts are one object, and columns are joined one by one, so that
     no second copy of the table is held."""
     known: dict[str, str] = {}
     stored: dict[str, list[pd.Series]] = {name: [] for name in names(table, extra)}
-    for part in parts(table, rows, extra, size):
+    for part in of:
         for name in stored:
-            series = part.pop(name)
+            series = part[name]
             is_text = series.dtype == DTYPES["text"]
             stored[name].append(series.map(lambda text: known.setdefault(text, text)) if is_text else series)
+    if not any(stored.values()):
+        return frame(table, [], extra)
     return pd.DataFrame({name: pd.concat(stored.pop(name), ignore_index=True) for name in list(stored)})
 
 
@@ -184,6 +191,9 @@ class Frames:
 
     def keeping(self, mask: pd.Series) -> Frames:
         """The chosen sessions (rows of `participants`) with their trials; stimuli stay as they are."""
+        if mask.all():
+            # A study of one origin: no second copy of a million rows.
+            return self
         people = self.participants[mask].reset_index(drop=True)
         trials = self.trials[self.trials["session"].isin(people["session"])].reset_index(drop=True)
         return Frames(trials, people, self.stimuli, self.extra)

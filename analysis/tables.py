@@ -17,7 +17,7 @@ import pandas as pd
 from analysis.answer_rows import Answers
 from analysis.batches import Batch, Sittings
 from analysis.columns import TABLES, Asked
-from analysis.frames import Frames, frame, parts, streamed
+from analysis.frames import Frames, frame, joined, parts, streamed
 from analysis.kind_columns import KindOf
 from analysis.long_rows import asked_of, event_rows, gate_rows, opening_rows, question_rows
 from analysis.plan_rows import plan_rows
@@ -108,16 +108,16 @@ class Reader:
 
     def frames(self) -> Frames:
         """The tables that are analysed, as a whole."""
-        people: list[dict[str, object]] = []
+        people: list[pd.DataFrame] = []
 
         def answers() -> Iterator[Row]:
             for batch in self._batches():
-                people.extend(sitting_rows(self.study, batch, self._condition))
+                people.append(frame("participants", sitting_rows(self.study, batch, self._condition)))
                 yield from self.answers.rows(batch)
 
         trials = streamed("trials", answers(), self.extra)
         stimuli = streamed("stimuli", stimulus_rows(self.study, self.conditions))
-        return Frames(trials, frame("participants", people), stimuli, self.extra)
+        return Frames(trials, joined("participants", people), stimuli, self.extra)
 
     def _of_sessions(self, table: str) -> Iterator[Any]:
         for batch in self._batches() if table == "trials" else self.sittings.batches(self.keys):

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from analysis.exports import get_exporter, manifest
 from analysis.exports.base import ExportError
+from analysis.exports.pictures import write_pictures
 from analysis.exports.public import Public
 from analysis.frames import is_kept
 from analysis.models import Release
@@ -28,25 +29,25 @@ from experiments.selectors import definition_of
 DEFINITION = "definition.json"
 """The study as it was met, texts included: its content key is the manifest's `study_digest`."""
 LEFT_OUT = (
-    {"what": "the plans of all slots", "named_in": ["manifest.plan_digest"]},
     {"what": "the manifest of the export before this one", "named_in": ["manifest.previous"]},
     {"what": "the archive of the model", "named_in": ["stimuli.predictor_key"]},
     {"what": "the pictures or texts of the items", "named_in": ["stimuli.image_key"]},
     {"what": "the raw maps of the explanations", "named_in": ["stimuli.attribution_key"]},
-    {
-        "what": "the pictures that were shown",
-        "named_in": ["stimuli.stimulus_key", "stimuli.picture_digest"],
-    },
 )
+PICTURES = {
+    "what": "the pictures that were shown",
+    "named_in": ["stimuli.stimulus_key", "stimuli.picture_digest"],
+}
 """Content that the package names by digest and does not contain. The rules behind `rules_digest` are in the
-definition.
+definition, the plans behind `plan_digest` in their table.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is to be exported. `cleaned` keeps the sessions of one origin that passed; else the tables hold
-    every origin. `public` applies the profile for publication.
+    every origin. `public` applies the profile for publication; `pictures` adds the pictures that
+    were shown.
     """
 
     format: str = "csv"
@@ -54,6 +55,7 @@ class Request:
     origin: str = ""
     release: str = ""
     public: bool = False
+    pictures: bool = False
 
 
 def export_study(
@@ -73,7 +75,8 @@ def export_study(
         written.mkdir()
         rows = exporter(Public(reader) if request.public else reader, written)
         (written / DEFINITION).write_text(definition_text(study), encoding="utf-8")
-        files = manifest.described(written, {**rows, DEFINITION: 1})
+        shown = write_pictures(study, written) if request.pictures else {}
+        files = manifest.described(written, {**rows, **shown, DEFINITION: 1})
         sealed = manifest.sealed(_content(study, request, origins, files))
         manifest.write(written, sealed)
         if folder.exists():
@@ -132,7 +135,7 @@ def _content(
         "stimulus_quality": _quality(study, request),
         "removed": tombstones(study),
         "previous": before.digest if before else None,
-        "left_out": list(LEFT_OUT),
+        "left_out": [*LEFT_OUT, *(() if request.pictures else (PICTURES,))],
         "files": files,
     }
 

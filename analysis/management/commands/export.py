@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from analysis.exports import EXPORTERS
 from analysis.exports.base import ExportError
+from analysis.exports.pictures import FOLDER
 from analysis.exports.release import Request, export_study
 from analysis.reports.base import seal_of
 from analysis.tables import study_facts
@@ -38,6 +39,7 @@ class Command(StudyCommand):
             action="store_true",
             help="the profile for publication: no clock times, no free text, a coarse device",
         )
+        parser.add_argument("--pictures", action="store_true", help="with the pictures that were shown")
         parser.add_argument(
             "--unseal-as", default="", help="name of the person who breaks the seal, if it is still closed"
         )
@@ -46,14 +48,17 @@ class Command(StudyCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         study = study_of(options["slug"])
         unseal_for(study, options["origin"] or "human", options["unseal_as"], options["reason"])
-        names = ("format", "cleaned", "origin", "release", "public")
+        names = ("format", "cleaned", "origin", "release", "public", "pictures")
         request = Request(**{name: options[name] for name in names})
         try:
             with Terminal() as terminal:
                 manifest = export_study(study, options["out"], request, terminal.progress)
         except (ExportError, OSError) as error:
             raise CommandError(str(error)) from error
-        for entry in manifest["files"]:
+        listed = [entry for entry in manifest["files"] if "/" not in entry["name"]]
+        if shown := len(manifest["files"]) - len(listed):
+            self.stdout.write(f"{FOLDER + '/':<18} {shown:>9,} files")
+        for entry in listed:
             self.stdout.write(f"{entry['name']:<18} {entry['rows']:>9,} rows  {entry['sha256'][:16]}")
         self.stdout.write(f"manifest.json      {manifest['digest'][:16]}  in {options['out']}")
 
