@@ -75,8 +75,7 @@ TRIALS = (
     Column(
         "response",
         "text",
-        'The answer: the chosen value; "seen" if the page asked nothing; JSON if an answer is more than a '
-        "choice.",
+        'The answer: the chosen value; "seen" if the page asked nothing; JSON if it is more than a choice.',
     ),
     Column("model_label", "text", "What the model says about the item."),
     Column("truth", "text", "Class that the item really belongs to; empty if a check shows none."),

@@ -29,8 +29,8 @@ def write_pictures(study: Study, folder: Path) -> dict[str, int]:
             content = current_store().get(stored)
         except NotRendered as error:
             raise ExportError(
-                f"{stored}: the store has not got this picture; run build_stimuli {study.slug}, or export "
-                "without --pictures."
+                f"{stored}: the store has not got this picture; run build_stimuli {study.slug}, "
+                "or export without --pictures."
             ) from error
         (folder / name).write_bytes(content)
         files[name] = 1
