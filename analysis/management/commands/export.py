@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.core.checks import Tags
 from django.core.management.base import CommandError
 from django.utils import timezone
 
@@ -21,6 +22,8 @@ from experiments.terminal import Terminal
 
 
 class Command(StudyCommand):
+    # Checking the addresses would load every page of the server, which takes more memory than the export.
+    requires_system_checks = (Tags.caches, Tags.compatibility, Tags.files, Tags.models)
     help = "Export the trials, participants and stimuli of a study, with codebook and manifest."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
