@@ -80,8 +80,7 @@ def answer_sentence(result: Analysis, facts: StudyFacts, look: figures.Look) -> 
     for word, sign in (("better", 1), ("worse", -1)):
         clear = [each for each in compared if each.p < ALPHA and sign * each.difference > 0]
         if clear:
-            told = "; ".join(_told(each, result) for each in clear)
-            parts.append(f"{word} than with {baseline} with {told}")
+            parts.append(f"{word} with {'; '.join(_told(each, result) for each in clear)}")
     rest = [each for each in compared if each.p >= ALPHA]
     if not parts:
         return (
@@ -89,11 +88,11 @@ def answer_sentence(result: Analysis, facts: StudyFacts, look: figures.Look) -> 
             f"{baseline}: smallest {p_sentence(min(each.p for each in rest))} of {len(rest)} "
             f"({TESTS[facts.contrasts]})."
         )
-    said = f"The {look.many} predicted the model {', and '.join(parts)} ({TESTS[facts.contrasts]})"
+    said = f"Against {baseline}, {look.many} predicted the model {', and '.join(parts)}"
     if rest:
         names = ", ".join(each.label for each in rest)
         said += f"; no difference was detected for {names} (smallest {p_sentence(min(e.p for e in rest))})"
-    return f"{said}."
+    return f"{said}. p and intervals: {TESTS[facts.contrasts]}, for all together."
 
 
 def _told(each: Contrast, result: Analysis) -> str:

@@ -184,7 +184,8 @@ class Data:
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A picture that is drawn when it is needed: `draw` returns a matplotlib figure. `alt` says what it
-    shows. Without `data` the coordinates of its marks stand for it.
+    shows. Without `data` the coordinates of its marks stand for it. One that `leads` stands above the
+    section's tables.
     """
 
     key: str
@@ -192,6 +193,7 @@ class Figure:
     alt: str
     draw: Callable[[], Any]
     data: Data | None = None
+    leads: bool = False
 
 
 Mark = Literal["", "planned", "paper", "exploratory"]

@@ -80,6 +80,7 @@ def consort_figure(content: Mapping[str, Any], look: Look, note: str = "") -> Fi
         "Flow of participants from arrival to analysis; the numbers stand in the tables below.",
         partial(draw, content, look),
         consort_data(content),
+        leads=True,
     )
 
 

@@ -209,13 +209,24 @@ def canvas(width: float, height: float, look: Look) -> tuple[Any, Any]:
     return figure, axes
 
 
-def _grid(across: int, down: int, look: Look) -> tuple[Any, list[Any]]:
+def panels(count: int, look: Look, *, alike: bool = True, height: float = 1.75) -> tuple[Any, list[Any]]:
+    """Axes for `count` panels, up to four across, with one scale if they are `alike`; others are hidden."""
+    across = min(4, max(1, count))
+    figure, grid = _grid(across, -(-max(1, count) // across), look, alike, height)
+    for axes in grid[max(1, count) :]:
+        axes.set_visible(False)
+    return figure, grid
+
+
+def _grid(
+    across: int, down: int, look: Look, alike: bool = True, height: float = 1.75
+) -> tuple[Any, list[Any]]:
     import matplotlib
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(7.2, 0.6 + 1.75 * down), layout="constrained")
-        grid = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+        figure = Figure(figsize=(7.2, 0.6 + height * down), layout="constrained")
+        grid = figure.subplots(down, across, sharex=alike, sharey=alike, squeeze=False)
     stamped(figure, look)
     return figure, [axes for line in grid for axes in line]
 

@@ -53,7 +53,7 @@ def flow_section(people: pd.DataFrame, facts: StudyFacts, *, sealed: bool = Fals
     by_group = _by_group(people[claimed], facts)
     exclusions = _exclusions(people, facts) + _by_hand(people, left_out, facts, sealed)
     loss = compare_rates([g["lost"] for g in by_group], [g["settled"] for g in by_group], seed=facts.seed)
-    content = {
+    content: dict[str, Any] = {
         "steps": [{"step": step, "count": count} for step, count in counts.items()],
         **counts,
         BY_HAND: len(left_out),

@@ -103,9 +103,10 @@ def _small(text: str) -> str:
 def _section(part: Section, swatches: dict[str, str]) -> str:
     paragraphs = "".join(f"<p>{escape(text)}</p>" for text in part.paragraphs)
     tables = [_table(table, swatches) for table in part.tables if table.rows]
-    figures = [_figure(figure) for figure in part.figures]
+    figures = [_figure(figure) for figure in part.figures if not figure.leads]
+    leading = [_figure(figure) for figure in part.figures if figure.leads]
     # The main table, then the pictures of it, then the details.
-    blocks = [*tables[:1], *figures, *tables[1:]]
+    blocks = [*leading, *tables[:1], *figures, *tables[1:]]
     heading = f"<h2>{escape(part.title)}{_mark(part.mark)}</h2>"
     return f'<section id="{part.key}">{heading}{paragraphs}{"".join(blocks)}</section>'
 

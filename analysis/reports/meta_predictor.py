@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.frames import Frames, by_hand
-from analysis.reports import faithfulness, figures, quality
+from analysis.reports import course, faithfulness, figures, quality
 from analysis.reports.accuracy import (
     LEVEL,
     Analysis,
@@ -27,9 +27,10 @@ from analysis.reports.flow import flow_headline, flow_section
 from analysis.reports.formats import NONE, finding, interval, number, p_sentence, p_value, percent, stars
 from analysis.reports.leavers import leavers_content, leavers_sentence
 from analysis.reports.report import Report
-from analysis.reports.utility_tables import accuracy_section, paper_table
+from analysis.reports.utility_tables import accuracy_section, block_names, paper_table
 from analysis.stats.anova import OneWayAnova
 from analysis.stats.blocked import randomised_block
+from analysis.stats.posthoc import TukeyKramer
 from analysis.stats.results import StatsError, mean_interval
 
 ESTIMAND = (
@@ -75,6 +76,7 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
             _as_assigned(main, assigned, definition),
             _blocked(analysed),
             *quality.sections(frames, definition),
+            *course.sections(frames, definition, block_names(blocks, definition)),
         ]
     measured = faithfulness.sections(frames, definition)
     last = quality.open_sections(frames, definition)
@@ -276,7 +278,29 @@ def _tukey(result: Analysis, facts: StudyFacts) -> Section:
         tuple(row(*pair) for pair in pairs),
         "Percentage points. Tukey-Kramer: family-wise over all pairs, simultaneous 95 % intervals.",
     )
-    return Section("tukey", "All pairs of conditions", tukey_content(result), (), (table,))
+    matrix = _matrix(result.tukey, [c.name for c in facts.conditions], labels)
+    return Section("tukey", "All pairs of conditions", tukey_content(result), (), (table, matrix))
+
+
+def _matrix(tukey: TukeyKramer, names: list[str], labels: dict[str, str]) -> Table:
+    """Every pair as a cell: the line less the column below the diagonal, p above it."""
+    there = {name for pair in tukey.pairs for name in (pair.first, pair.second)}
+    shown = [name for name in names if name in there]
+
+    def cell(down: int, across: int) -> str:
+        if down == across:
+            return ""
+        pair = tukey.between(shown[down], shown[across])
+        return number(100 * pair.difference, 1) + stars(pair.p) if down > across else p_value(pair.p)
+
+    places = range(len(shown))
+    return Table(
+        "tukey_matrix",
+        "All pairs as a matrix",
+        ("Condition", *(labels[name] for name in shown)),
+        tuple((labels[shown[down]], *(cell(down, across) for across in places)) for down in places),
+        "Below the diagonal: the line less the column, in percentage points. Above it: Tukey-Kramer's p.",
+    )
 
 
 def _as_assigned(main: Analysis, result: Analysis, facts: StudyFacts) -> Section:

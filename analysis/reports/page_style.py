@@ -58,7 +58,7 @@ footer dd{margin:0;color:var(--ink);font-variant-numeric:tabular-nums}
 body{padding:1.25rem 1rem 3rem}
 h1{font-size:1.5rem}
 nav>ol>li{flex-direction:column}
-figure svg{min-width:36rem}
+figure svg{min-width:32rem}
 tbody th:first-child,thead th:first-child{position:sticky;left:0;z-index:1;background:#fff}
 tbody th{max-width:9rem;white-space:normal;padding-right:.7rem;box-shadow:1px 0 0 var(--line)}
 }

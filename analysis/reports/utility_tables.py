@@ -76,7 +76,7 @@ def _drawn(
         f"intervals, each of one block and condition alone.{k} {n}. {few}".rstrip(),
         "Utility per block and condition; the numbers stand in the table of Utility-K.",
         partial(figures.utility_by_block, rows, look, names),
-        blocks_data(rows, names, "utility_k"),
+        blocks_data([r for r in rows if r["role"] != "baseline"], names, "utility_k"),
     )
     return (accuracy, blocks, by_k) if len(result.utilities) > 1 else (accuracy, blocks)
 

@@ -84,7 +84,7 @@ def test_it_writes_every_file(tmp_path: Path) -> None:
     assert write_report(toy(), tmp_path) == [
         "report.json",
         "report.html",
-        *(f"figures/{key}.{form}" for key in ("sameness", "flow") for form in ("csv", "svg", "pdf")),
+        *(f"figures/{key}.{form}" for key in ("flow", "sameness") for form in ("csv", "svg", "pdf")),
         *(f"tables/{key}.csv" for key in toy().tables()),
     ]
     assert (tmp_path / "figures" / "sameness.pdf").read_bytes().startswith(b"%PDF")
