@@ -19,7 +19,7 @@ from experiments.kinds.base import INSTRUCTED, REPEAT
 
 ENDS = 5
 """How many of the hardest and of the easiest items are printed."""
-NO_PICTURES = "The pictures themselves are not in this page, which would grow with each of them: they are in the export."
+NO_PICTURES = "The pictures are not in this page, which would grow with each of them; they are in the export."
 DURATION = ("passed", "screened")
 
 
@@ -162,7 +162,7 @@ def _times(people: pd.DataFrame, scored: pd.DataFrame, facts: StudyFacts, look: 
         "session_min": judged[["condition"]].assign(value=judged["duration_s"].astype(float) / 60),
     }
     limits = {
-        "answer_s": _ends(facts, "median_rt_ms_min", 1 / 1000),
+        "answer_s": _ends(facts, "fastest_median_ms", 1 / 1000),
         "session_min": _ends(facts, "total_minutes"),
     }
     curves = [curve for what, table in series.items() for curve in _densities(what, table, facts)]
@@ -172,7 +172,7 @@ def _times(people: pd.DataFrame, scored: pd.DataFrame, facts: StudyFacts, look: 
     figure = Figure(
         "times",
         "Densities on a logarithmic scale (Gaussian kernel, Scott's width). Left: time to each scored "
-        "answer of those kept. Right: time from arrival to the end of all who finished, also of those screened. "
+        "answer of those kept. Right: time from arrival to the end of those kept or screened. "
         "Dashed: limits by which the study screens, on the left a limit of a person's median.",
         "Densities of answer times and of durations per condition; the numbers stand in figures/times.csv.",
         partial(course_figures.times, curves, limits, facts, look),

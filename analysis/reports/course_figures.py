@@ -55,6 +55,8 @@ def _line(rows: Rows) -> tuple[list[int], list[float]]:
 
 def times(curves: Rows, limits: Mapping[str, Sequence[float]], facts: StudyFacts, look: Look) -> Any:
     """Answer times on the left, durations on the right; a line per condition, limits dashed."""
+    from matplotlib.ticker import LogLocator
+
     figure, grid = panels(2, look, alike=False, height=2.9)
     heads = {"answer_s": "Time to a scored answer (s)", "session_min": "Time from arrival to the end (min)"}
     for axes, (what, head) in zip(grid, heads.items(), strict=True):
@@ -64,6 +66,7 @@ def times(curves: Rows, limits: Mapping[str, Sequence[float]], facts: StudyFacts
         for end in limits[what]:
             axes.axvline(end, color=LIMIT, linewidth=1, linestyle=(0, (4, 3)))
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.minorticks_off()
         axes.set_xlabel(head)

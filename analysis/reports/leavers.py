@@ -47,7 +47,8 @@ def leavers_sentence(content: dict[str, Any]) -> str:
         )
         if content[key] is not None
     ]
-    said = f"{content['n']} who left count here, each as much as who finished, with {each} answers"
+    who = "1 person who left counts" if content["n"] == 1 else f"{content['n']} people who left count"
+    said = f"{who} here, with {each} answers, each as much as a person who finished with all"
     return f"{said}: {_listed(shares)}."
 
 

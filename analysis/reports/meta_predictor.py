@@ -81,7 +81,7 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
     measured = faithfulness.sections(frames, definition)
     last = quality.open_sections(frames, definition)
     sections = tuple(
-        replace(section, mark=mark_of(section.key, definition) if section.content is not None else "")
+        replace(section, mark=mark_of(section.key, definition) if section.title else "")
         for section in (*first, pooled, flow, *results, *measured, *last)
     )
     return Report(
@@ -188,7 +188,7 @@ def anova_sentence(a: OneWayAnova) -> str:
     in words. Omega squared comes first: eta squared is too large where people are few."""
     return (
         f"F({a.df_between}, {a.df_within}) = {number(a.f)}, {p_sentence(a.p)}, "
-        f"{OMEGA} = {number(a.omega_squared, 3)}, {ETA} = {number(a.eta_squared, 3)} "
+        f"{OMEGA} = {number(a.omega_squared, 3)}, {ETA} = {number(a.eta_squared, 3)}, "
         f"95 % interval {interval(a.eta_squared_interval, 3)}: {finding(a.p, 'accuracy')}"
     )
 

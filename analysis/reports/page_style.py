@@ -60,21 +60,22 @@ h1{font-size:1.5rem}
 nav>ol>li{flex-direction:column}
 figure svg{min-width:32rem}
 tbody th:first-child,thead th:first-child{position:sticky;left:0;z-index:1;background:#fff}
-tbody th{max-width:9rem;white-space:normal;padding-right:.7rem;box-shadow:1px 0 0 var(--line)}
+tbody th{min-width:7.5rem;max-width:9rem;white-space:normal;
+padding-right:.7rem;box-shadow:1px 0 0 var(--line)}
 }
 @media print{
 @page{size:A4;margin:16mm}
 body{max-width:none;padding:0;font-size:10.5pt}
 nav{display:none}
 section{break-inside:auto;margin-top:1.5rem;padding-top:1rem}
-figure,.numbers,tr{break-inside:avoid}
+figure,.table,.numbers,tr{break-inside:avoid}
 thead{display:table-header-group}
 caption{break-after:avoid}
 figure{margin-top:1rem}
 figure svg{max-height:215mm}
 table{font-size:8.5pt}
 th,td{padding:.2rem .35rem}
-tbody th,td.n{white-space:normal}
+td.n{white-space:normal}
 h2{break-after:avoid}
 .table,.drawing{overflow:visible}
 .banner,.dot{print-color-adjust:exact;-webkit-print-color-adjust:exact}
