@@ -10,6 +10,7 @@ from django.db.models.functions import Coalesce, Greatest
 from django.utils import timezone
 
 from analysis import models
+from analysis.families import extension_sections
 from analysis.reports import REPORTERS, get_reporter
 from analysis.reports.base import ReportError, Section
 from analysis.reports.html import page
@@ -43,6 +44,9 @@ def make_report(
         )
     made_at = f"{timezone.now():%Y-%m-%d %H:%M} UTC"
     report = reporter(frames.only(origin), study_facts(study, origin), made_at=made_at)
+    report = replace(
+        report, sections=(*report.sections, *extension_sections(study, origin, frames.only(origin)))
+    )
     if (package := REPORTERS.origin(name)) is None:
         return report
     named = {"name": REPORTERS.stored_name(name), "package": str(package)}
