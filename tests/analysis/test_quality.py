@@ -26,7 +26,7 @@ QUESTIONS = (
         "before",
         "choice",
         "How often do you work with such models?",
-        ("never", "now and then", "daily"),
+        LEVELS,
     ),
     QuestionFacts("age", "before", "number", "How old are you?"),
     QuestionFacts("strategy", "after", "text", "How did you decide?"),
