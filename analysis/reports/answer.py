@@ -30,7 +30,7 @@ def mark_of(key: str, facts: StudyFacts) -> Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Contrast:
+class BaselineContrast:
     """A condition less the baseline, in shares of accuracy, as the plan compares them."""
 
     condition: str
@@ -40,18 +40,18 @@ class Contrast:
     p: float
 
 
-def contrasts(result: Analysis, facts: StudyFacts) -> tuple[Contrast, ...]:
+def contrasts(result: Analysis, facts: StudyFacts) -> tuple[BaselineContrast, ...]:
     """The planned comparisons with the baseline, in the order of the conditions."""
     made = []
     for condition in facts.conditions:
         name = condition.name
         each = result.planned(name)
         if facts.contrasts == "dunnett" and each is not None:
-            made.append(Contrast(name, condition.label, each.difference, each.interval, each.p))
+            made.append(BaselineContrast(name, condition.label, each.difference, each.interval, each.p))
         elif facts.contrasts == "tukey" and result.tukey_p(name, facts.baseline) is not None:
             assert result.tukey is not None
             pair = result.tukey.between(name, facts.baseline)
-            made.append(Contrast(name, condition.label, pair.difference, pair.interval, pair.p))
+            made.append(BaselineContrast(name, condition.label, pair.difference, pair.interval, pair.p))
     return tuple(made)
 
 
@@ -95,7 +95,7 @@ def answer_sentence(result: Analysis, facts: StudyFacts, look: figures.Look) -> 
     return f"{said}. p and intervals: {TESTS[facts.contrasts]}, for all together."
 
 
-def _told(each: Contrast, result: Analysis) -> str:
+def _told(each: BaselineContrast, result: Analysis) -> str:
     utility = result.utilities.get(each.condition)
     ratio = f", Utility {number(utility.utility)}" if utility else ""
     plus = "+" if each.difference > 0 else ""

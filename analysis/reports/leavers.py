@@ -33,7 +33,7 @@ def leavers_content(people: pd.DataFrame) -> dict[str, Any]:
 
 
 def leavers_sentence(content: dict[str, Any]) -> str:
-    """Empty if nobody left with an answer."""
+    """Empty without such people."""
     if not content["n"]:
         return ""
     few, many = content["answers_min"], content["answers_max"]
