@@ -234,7 +234,7 @@ def _grid(
 def stamped(figure: Any, look: Look) -> None:
     """Writes who answered into the figure, if they are no people."""
     if look.stamp:
-        figure.suptitle(look.stamp, x=0.995, ha="right", fontsize=9, style="italic", color="#8A4B00")
+        figure.suptitle(look.stamp, x=0.005, ha="left", fontsize=9, style="italic", color="#8A4B00")
 
 
 def _mean_mark(axes: Any, y: float, mean: float | None, ends: list[float] | None, colour: str) -> None:
