@@ -17,7 +17,7 @@ HEAD_KEYS = (
     "note",
     "seal",
     "sealed",
-    "marks",
+    "section_marks",
     "code_version",
     "made_at",
 )
@@ -72,7 +72,7 @@ class Report:
             "note": self.facts.note,
             "seal": self.seal.as_json(),
             "sealed": self.seal.sealed,
-            "marks": {section.key: section.mark for section in self.sections if section.mark},
+            "section_marks": {section.key: section.mark for section in self.sections if section.mark},
             "code_version": self.facts.code_version,
             "made_at": self.made_at,
             "flow": self.flow.content,

@@ -52,7 +52,7 @@ def test_it_stands_in_the_order_of_a_paper() -> None:
 
 def test_it_shows_the_marks_in_every_form() -> None:
     report = report_of(correct(0.5, 0.5, 0.9))
-    told = report.json()["marks"]
+    told = report.json()["section_marks"]
     assert told["planned"] == told["conditions"] == told["answer"] == "planned"
     assert told["tukey"] == told["anova"] == "paper"
     assert told["as_assigned"] == told["blocked"] == "exploratory" and "flow" not in told
@@ -72,7 +72,7 @@ def test_it_shows_the_marks_in_every_form() -> None:
 def test_it_takes_tukey_for_the_plan_that_declares_it() -> None:
     people = correct(0.5, 0.6, 0.9)
     report = report_of(people, replace(facts(NAMES, 20), contrasts="tukey"))
-    told = report.json()["marks"]
+    told = report.json()["section_marks"]
     assert (told["tukey"], told["planned"], told["anova"]) == ("planned", "exploratory", "paper")
     keys = [part.key for part in report.sections if part.title]
     assert keys.index("tukey") < keys.index("conditions") < keys.index("planned")
