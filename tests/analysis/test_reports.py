@@ -102,7 +102,7 @@ def test_it_says_that_observers_are_no_people() -> None:
     assert report.json()["heading"] == "Computational observers, not people."
     assert page(report).count("Computational observers, not people.") == 1
     drawn = [figure.draw() for part in report.sections for figure in part.figures]
-    assert len(drawn) == 5
+    assert len(drawn) == 7
     assert all(figure.get_suptitle() == "computational observers" for figure in drawn)
 
 
@@ -161,7 +161,7 @@ class Page(HTMLParser):
         self.headings += [tag] if re.fullmatch(r"h\d", tag) else []
         for name, value in attrs:
             if name in {"src", "href", "xlink:href", "action"} and not (value or "").startswith(
-                ("#", "data:,")
+                ("#", "data:,", "data:image/png;base64,")
             ):
                 self.fetched.append(f"{tag} {value}")
         assert tag != "script"
