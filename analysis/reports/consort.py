@@ -76,7 +76,7 @@ def consort_figure(content: Mapping[str, Any], look: Look, note: str = "") -> Fi
     by = "Each person is counted once, under the first rule that decided."
     return Figure(
         "flow",
-        f"Flow of {look.many}. {by} {note}".rstrip(),
+        f"Flow of {look.many}; analysed: n = {look.counted(content['analysed'])}. {by} {note}".rstrip(),
         "Flow of participants from arrival to analysis; the numbers stand in the tables below.",
         partial(draw, content, look),
         consort_data(content),
