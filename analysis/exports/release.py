@@ -12,6 +12,7 @@ from typing import Any
 from django.utils import timezone
 
 from analysis.exports import get_exporter, manifest
+from analysis.exports.accompany import Shape, accompany
 from analysis.exports.base import ExportError
 from analysis.frames import Frames
 from analysis.models import Release
@@ -69,7 +70,9 @@ def export_study(
         written.mkdir()
         rows = exporter(frames, written)
         (written / DEFINITION).write_text(definition_text(study), encoding="utf-8")
-        files = manifest.described(written, {**rows, DEFINITION: 1})
+        shape = Shape(frames.extra, request.cleaned, request.release, frames.origins)
+        rows = {**rows, **accompany(study, written, rows, shape), DEFINITION: 1}
+        files = manifest.described(written, rows)
         sealed = manifest.sealed(_content(study, request, frames, files))
         manifest.write(written, sealed)
         if folder.exists():

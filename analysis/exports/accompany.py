@@ -1,0 +1,98 @@
+"""The files that make a package readable and re-runnable by a stranger, beside the tables themselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from analysis.columns import Column
+from analysis.exports import study_file
+from analysis.exports.delimited import guarded, write_rows
+from analysis.exports.rebuilding import absent_sections, made_from
+from analysis.exports.study_file import OriginFile, StudyFile, read_tables
+from analysis.frames import Frames
+from analysis.refresh import REPORTED, make_report
+from analysis.reports.base import ReportError
+from analysis.reports.report import Report
+from analysis.tables import code_version, study_facts
+from experiments.models import Study
+
+TABLES = ("trials", "participants", "stimuli")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What was written: the columns that kinds of trial added, and of the request what matters here."""
+
+    extra: tuple[Column, ...]
+    cleaned: bool
+    release: str
+    origins: Sequence[str]
+
+
+def accompany(study: Study, folder: Path, written: Mapping[str, int], shape: Shape) -> dict[str, int]:
+    """Writes study.json and the reports of the moment into a folder that holds the tables already; returns
+    rows per file. A sealed report holds no result, as everywhere.
+    """
+    rows: dict[str, int] = {}
+    reports: dict[str, Report] = {}
+    parts = {}
+    for origin in shape.origins:
+        facts = study_facts(study, origin)
+        try:
+            reports[origin] = _report(study, origin, shape.release)
+            rows |= _write_report(folder, reports[origin])
+            parts[origin] = OriginFile(facts, report=report_name(origin))
+        except ReportError as error:
+            parts[origin] = OriginFile(facts, why=str(error))
+    content = StudyFile(
+        version=study_file.VERSION,
+        code_version=code_version(),
+        study=study.slug,
+        paradigm=study.paradigm,
+        cleaned=shape.cleaned,
+        tables={table: f"{table}.csv" for table in TABLES if f"{table}.csv" in written},
+        extra=shape.extra,
+        origins=parts,
+    )
+    if shape.cleaned and content.tables:
+        content = _with_absent(content, reports, read_tables(folder, content))
+    (folder / study_file.NAME).write_text(study_file.as_text(content), encoding="utf-8")
+    return rows | {study_file.NAME: len(parts)}
+
+
+def report_name(origin: str) -> str:
+    return f"report-{origin}.json"
+
+
+def _report(study: Study, origin: str, release: str) -> Report:
+    if origin not in REPORTED:
+        raise ReportError(f"Sessions of origin '{origin}' have no report.")
+    return make_report(study, origin, release=release)
+
+
+def _write_report(folder: Path, report: Report) -> dict[str, int]:
+    """The report as JSON, and unless it is sealed its first table as CSV."""
+    name = report_name(report.origin)
+    text = json.dumps(report.json(), indent=1, ensure_ascii=False, allow_nan=False)
+    (folder / name).write_text(text + "\n", encoding="utf-8")
+    table = next((main.table for main in report.main if main.table is not None), None)
+    if table is None or report.seal.sealed:
+        return {name: 1}
+    first = f"table1-{report.origin}.csv"
+    write_rows(folder / first, list(table.columns), ([guarded(cell) for cell in row] for row in table.rows))
+    return {name: 1, first: len(table.rows)}
+
+
+def _with_absent(content: StudyFile, reports: Mapping[str, Report], kept: Frames) -> StudyFile:
+    """The same, knowing which sections of each report the kept sessions cannot give."""
+    parts = {
+        origin: replace(
+            content.origins[origin],
+            absent=absent_sections(report, made_from(kept, content, origin, report.made_at)),
+        )
+        for origin, report in reports.items()
+    }
+    return replace(content, origins={**content.origins, **parts})
