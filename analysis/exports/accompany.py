@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import resources
 from pathlib import Path
 
 from analysis.columns import Column
@@ -14,11 +15,13 @@ from analysis.exports.rebuilding import absent_sections, made_from
 from analysis.exports.study_file import OriginFile, StudyFile, read_tables
 from analysis.frames import Frames
 from analysis.refresh import REPORTED, make_report
-from analysis.reports.base import ReportError
+from analysis.reports.base import ReportError, StudyFacts
 from analysis.reports.report import Report
 from analysis.tables import code_version, study_facts
 from experiments.models import Study
 
+CONDITIONS = "conditions.csv"
+CONDITION_HEADS = ("condition", "label", "role", "wanted", "method")
 TABLES = ("trials", "participants", "stimuli")
 
 
@@ -60,7 +63,8 @@ def accompany(study: Study, folder: Path, written: Mapping[str, int], shape: Sha
     if shape.cleaned and content.tables:
         content = _with_absent(content, reports, read_tables(folder, content))
     (folder / study_file.NAME).write_text(study_file.as_text(content), encoding="utf-8")
-    return rows | {study_file.NAME: len(parts)}
+    rows |= {study_file.NAME: len(parts), **_write_conditions(folder, next(iter(parts.values())).facts)}
+    return rows | (_write_scripts(folder, study.paradigm) if content.tables else {})
 
 
 def report_name(origin: str) -> str:
@@ -84,6 +88,28 @@ def _write_report(folder: Path, report: Report) -> dict[str, int]:
     first = f"table1-{report.origin}.csv"
     write_rows(folder / first, list(table.columns), ([guarded(cell) for cell in row] for row in table.rows))
     return {name: 1, first: len(table.rows)}
+
+
+def _write_conditions(folder: Path, facts: StudyFacts) -> dict[str, int]:
+    """conditions.csv: the conditions in their order, with what a script must know of them."""
+    rows = [
+        [guarded(c.name), guarded(c.label), c.role, str(c.wanted), guarded(c.method)]
+        for c in facts.conditions
+    ]
+    write_rows(folder / CONDITIONS, list(CONDITION_HEADS), rows)
+    return {CONDITIONS: len(rows)}
+
+
+def _write_scripts(folder: Path, paradigm: str) -> dict[str, int]:
+    """The scripts of the paradigm as they stand; none if there are none. A script is one unit of its file."""
+    there = {"analysis.py": f"{paradigm}.py", "analysis.R": f"{paradigm}.R"}
+    copied = {}
+    for name, source in there.items():
+        script = resources.files("analysis.exports.scripts") / source
+        if script.is_file():
+            (folder / name).write_bytes(script.read_bytes())
+            copied[name] = 1
+    return copied
 
 
 def _with_absent(content: StudyFile, reports: Mapping[str, Report], kept: Frames) -> StudyFile:
