@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from experiments.design.rng import Streams
+from experiments.package_table import PackageTable
 from experiments.page_tables import (
     Part,
     PlatesTable,
@@ -355,6 +356,7 @@ class StudyDefinition(Part):
     training: TrainingTable = TrainingTable()
     plates: PlatesTable | None = None
     recruitment: Recruitment = Recruitment()
+    package: PackageTable = PackageTable()
     platforms: dict[Name, dict[str, Any]] = Field(default_factory=dict)
 
     @field_validator("screening", mode="before")
@@ -365,9 +367,10 @@ class StudyDefinition(Part):
         return {k: v if isinstance(v, Mapping) else {"limit": v} for k, v in value.items()}
 
     def as_met(self) -> dict[str, Any]:
-        """All that a participant meets, texts included, as JSON; recruiting and metrics may change. Keys that
-        were added later are left out at their default, so that older digests stay valid."""
-        whole = self.model_dump(mode="json", exclude={"recruitment", "platforms", "metrics"})
+        """All that a participant meets, texts included, as JSON; recruiting, metrics and the words
+        of a package may change. Keys that were added later are left out at their default, so that older
+        digests stay valid."""
+        whole = self.model_dump(mode="json", exclude={"recruitment", "package", "platforms", "metrics"})
         for table, names in _LATER.items():
             rows = whole[table] if isinstance(whole[table], list) else [whole[table]]
             for row in rows:

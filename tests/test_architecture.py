@@ -27,6 +27,7 @@ PURE = (
     "experiments/colour_vision.py",
     "experiments/definition.py",
     "experiments/errors.py",
+    "experiments/package_table.py",
     "experiments/page_tables.py",
     "experiments/texts.py",
     "experiments/simulation/*.py",

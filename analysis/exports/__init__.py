@@ -9,6 +9,7 @@ EXPORTERS: Table[Exporter] = Table(
     "format of an export",
     {
         "csv": "analysis.exports.delimited:write",
+        "psychds": "analysis.exports.psychds:write",
         "pasta": "analysis.exports.pasta:write",
     },
 )

@@ -8,9 +8,12 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
-from analysis.columns import Column
+from django.utils import timezone
+
+from analysis.columns import TABLES, Column, codebook
 from analysis.exports import study_file
 from analysis.exports.delimited import guarded, write_rows
+from analysis.exports.readme import Described, files
 from analysis.exports.rebuilding import absent_sections, made_from
 from analysis.exports.study_file import OriginFile, StudyFile, read_tables
 from analysis.frames import Frames
@@ -19,10 +22,10 @@ from analysis.reports.base import ReportError, StudyFacts
 from analysis.reports.report import Report
 from analysis.tables import code_version, study_facts
 from experiments.models import Study
+from experiments.selectors import definition_of
 
 CONDITIONS = "conditions.csv"
 CONDITION_HEADS = ("condition", "label", "role", "wanted", "method")
-TABLES = ("trials", "participants", "stimuli")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ def accompany(study: Study, folder: Path, written: Mapping[str, int], shape: Sha
         study=study.slug,
         paradigm=study.paradigm,
         cleaned=shape.cleaned,
-        tables={table: f"{table}.csv" for table in TABLES if f"{table}.csv" in written},
+        tables=_tables(written),
         extra=shape.extra,
         origins=parts,
     )
@@ -64,7 +67,18 @@ def accompany(study: Study, folder: Path, written: Mapping[str, int], shape: Sha
         content = _with_absent(content, reports, read_tables(folder, content))
     (folder / study_file.NAME).write_text(study_file.as_text(content), encoding="utf-8")
     rows |= {study_file.NAME: len(parts), **_write_conditions(folder, next(iter(parts.values())).facts)}
-    return rows | (_write_scripts(folder, study.paradigm) if content.tables else {})
+    rows |= _write_scripts(folder, study.paradigm) if content.tables else {}
+    return rows | _write_words(study, folder, content, {**written, **rows})
+
+
+def _tables(written: Mapping[str, int]) -> dict[str, str]:
+    """The file of each table; none if the format is not one of tables."""
+    named = {table: [f for f in written if _is_table(f, table)] for table in TABLES}
+    return {table: names[0] for table, names in named.items() if names}
+
+
+def _is_table(name: str, table: str) -> bool:
+    return name == f"{table}.csv" or name.endswith(f"-{table}_data.csv")
 
 
 def report_name(origin: str) -> str:
@@ -110,6 +124,17 @@ def _write_scripts(folder: Path, paradigm: str) -> dict[str, int]:
             (folder / name).write_bytes(script.read_bytes())
             copied[name] = 1
     return copied
+
+
+def _write_words(study: Study, folder: Path, content: StudyFile, rows: Mapping[str, int]) -> dict[str, int]:
+    """README, citation, licence if there is one, and the description of the tables."""
+    book = codebook(content.extra)
+    columns = {table: [entry for entry in book if entry["table"] == table] for table in content.tables}
+    package = Described(definition_of(study), content, rows, columns, study.digest, timezone.now().date())
+    made = files(package)
+    for name, text in made.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return dict.fromkeys(made, 1)
 
 
 def _with_absent(content: StudyFile, reports: Mapping[str, Report], kept: Frames) -> StudyFile:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from stimuli.spec import content_key
 
 NAME = "manifest.json"
 VERSION = 1
+PLAIN = re.compile(r"([A-Za-z0-9_\-]+/)?[A-Za-z0-9_\-]+(\.[A-Za-z0-9_\-]+)*")
+"""Names of files: no path leaves the folder by one, on any system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ def check(folder: Path) -> Checked:
     listed = {entry["name"]: entry for entry in manifest.get("files", [])}
     for name, entry in listed.items():
         problems += _file_problems(folder / name, entry)
-    present = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     for name in sorted(present - set(listed) - {NAME}):
         problems.append(f"{name}: stands in the folder and not in the manifest; it is no part of the export.")
     return Checked(manifest, tuple(problems))
@@ -81,26 +84,25 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _well_formed(files: object) -> bool:
-    """A list of entries with plain file names: a manifest from elsewhere must not make us read other
-    folders.
+    """A list of entries with plain file names, at most one plain folder deep: a manifest from elsewhere must
+    not make us read other folders.
     """
     return isinstance(files, list) and all(
         isinstance(entry, dict)
         and {"name", "bytes", "sha256", "rows"} <= set(entry)
         and isinstance(entry["name"], str)
-        and entry["name"] == Path(entry["name"]).name
+        and PLAIN.fullmatch(entry["name"])
         for entry in files
     )
 
 
 def _file_problems(path: Path, entry: Mapping[str, Any]) -> list[str]:
+    name = entry["name"]
     if not path.is_file():
-        return [f"{path.name}: the manifest lists it, and it is missing."]
+        return [f"{name}: the manifest lists it, and it is missing."]
     if sha256(path) == entry["sha256"]:
         return []
     size = path.stat().st_size
     if size != entry["bytes"]:
-        return [
-            f"{path.name}: has {size} bytes instead of {entry['bytes']}; it was changed after the export."
-        ]
-    return [f"{path.name}: its content was changed after the export (same size, another SHA-256)."]
+        return [f"{name}: has {size} bytes instead of {entry['bytes']}; it was changed after the export."]
+    return [f"{name}: its content was changed after the export (same size, another SHA-256)."]

@@ -1,4 +1,4 @@
-"""study.json: what a reporter needs besides the tables, so that a report can be made from the package alone."""
+"""study.json: what a reporter needs besides the tables, so that a package alone gives a report."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def read_study_file(folder: Path) -> StudyFile:
         return parse((folder / NAME).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ExportError(
-            f"{folder / NAME}: is missing, so no report can be made from this package; export the study again."
+            f"{folder / NAME}: is missing, so no report can be made; export the study again."
         ) from None
 
 
@@ -92,7 +92,6 @@ def read_tables(folder: Path, content: StudyFile) -> Frames:
             f"{folder}: this format holds no tables, so no report can be made from it; export as csv."
         )
     frames: dict[str, pd.DataFrame] = {
-        table: read(folder / name, table, content.extra)
-        for table, name in content.tables.items()
+        table: read(folder / name, table, content.extra) for table, name in content.tables.items()
     }
     return Frames(**frames, extra=content.extra)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.core.management import call_command
 
 from analysis.exports import manifest
 from analysis.exports.release import Request, export_study

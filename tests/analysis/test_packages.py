@@ -18,7 +18,6 @@ from analysis.exports import study_file
 from analysis.exports.base import ExportError
 from analysis.exports.release import Request, export_study
 from analysis.exports.study_file import OriginFile, StudyFile, as_text, parse
-from analysis.models import Release
 from analysis.refresh import make_report
 from analysis.tables import study_facts
 from experiments.models import Study, Trial

@@ -89,7 +89,6 @@ def ratio(x: pd.Series, y: pd.Series) -> dict[str, float]:
     """Mean of x over mean of y, with what Fieller's interval needs."""
     a, b, va, vb = x.mean(), y.mean(), x.var() / len(x), y.var() / len(y)
     shared = (a / b) ** 2 * vb
-    # Where only one of the two varies, its own degrees of freedom are left.
     df = (va + shared) ** 2 / (va**2 / (len(x) - 1) + shared**2 / (len(y) - 1))
     loading = min(float(np.sqrt(shared / (va + shared))), 0.999)
     return {"a": a, "b": b, "va": va, "vb": vb, "df": df, "loading": loading}
@@ -119,7 +118,9 @@ def analyse(conditions: pd.DataFrame, people: pd.DataFrame) -> Numbers:
         made["conditions", name, "accuracy_high"] = x.mean() + half
         for block in blocks:
             made["conditions", name, block] = group[block].mean()
-            made["conditions", name, f"utility_{block}"] = group[block].mean() / groups[baseline][block].mean()
+            made["conditions", name, f"utility_{block}"] = (
+                group[block].mean() / groups[baseline][block].mean()
+            )
     usable = {name: group["accuracy"] for name, group in groups.items() if len(group) >= 2}
     if len(usable) < 2:
         return made
@@ -249,9 +250,7 @@ def main(arguments: list[str] | None = None) -> None:
         with options.out.open("w", newline="", encoding="utf-8") as handle:
             writer = csv.writer(handle)
             writer.writerow(["analysis", "name", "measure", "value"])
-            writer.writerows(
-                [*key, repr(float(value))] for key, value in made.items() if not np.isnan(value)
-            )
+            writer.writerows([*key, repr(float(value))] for key, value in made.items() if not np.isnan(value))
 
 
 if __name__ == "__main__":
