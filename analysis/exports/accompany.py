@@ -21,8 +21,8 @@ from analysis.refresh import REPORTED, make_report
 from analysis.reports.base import ReportError, StudyFacts
 from analysis.reports.report import Report
 from analysis.tables import code_version, study_facts
+from experiments.definition import StudyDefinition
 from experiments.models import Study
-from experiments.selectors import definition_of
 
 CONDITIONS = "conditions.csv"
 CONDITION_HEADS = ("condition", "label", "role", "wanted", "method")
@@ -130,7 +130,9 @@ def _write_words(study: Study, folder: Path, content: StudyFile, rows: Mapping[s
     """README, citation, licence if there is one, and the description of the tables."""
     book = codebook(content.extra)
     columns = {table: [entry for entry in book if entry["table"] == table] for table in content.tables}
-    package = Described(definition_of(study), content, rows, columns, study.digest, timezone.now().date())
+    # Read anew: these words are no part of the digest, by which parsed definitions are kept.
+    definition = StudyDefinition.model_validate(study.definition)
+    package = Described(definition, content, rows, columns, study.digest, timezone.now().date())
     made = files(package)
     for name, text in made.items():
         (folder / name).write_text(text, encoding="utf-8")

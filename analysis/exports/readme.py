@@ -21,8 +21,8 @@ MIXED = (
     "Holds simulated data: rows with the origin `simulated` are of computational observers, not of people."
 )
 UNLICENSED = (
-    "No licence was given, so all rights are reserved: ask the contact above before you publish or share any "
-    "of it."
+    "No licence was given, so all rights are reserved: ask the contact above before you publish or share "
+    "any part of it."
 )
 ROWS = {
     "codebook.csv": "one row per column of the tables: type, unit, levels, meaning",

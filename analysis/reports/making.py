@@ -14,8 +14,8 @@ def reporter_of(paradigm: str, named: str = "") -> str:
     """The full name of the paradigm's reporter, or of the one named. Raises ReportError if there is none."""
     if not named and paradigm not in REPORTERS:
         raise ReportError(
-            f"Paradigm '{paradigm}' has no reporter; there are {', '.join(REPORTERS)}. Its data can be "
-            "exported."
+            f"Paradigm '{paradigm}' has no reporter; there are {', '.join(REPORTERS)}. "
+            "Its data can be exported."
         )
     return REPORTERS.full_name(named) if named else paradigm
 

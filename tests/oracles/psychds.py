@@ -24,19 +24,19 @@ def problems(folder: Path) -> list[str]:
         return ["JSON_INVALID"]
     data = folder / RULES["data_folder"]
     tables = sorted(data.rglob("*_data.?sv"))
-    found = [f"JSON_KEY_REQUIRED {key}" for key in RULES["required_fields"] if not description.get(key)]
+    wrong = [f"JSON_KEY_REQUIRED {key}" for key in RULES["required_fields"] if not description.get(key)]
     if description.get("@context") != RULES["context"] or description.get("@type") != RULES["type"]:
-        found.append("INCORRECT_DATASET_TYPE")
+        wrong.append("INCORRECT_DATASET_TYPE")
     if not data.is_dir():
-        found.append("MISSING_DATA_DIRECTORY")
+        wrong.append("MISSING_DATA_DIRECTORY")
     if not tables:
-        found.append("MISSING_DATAFILE")
+        wrong.append("MISSING_DATAFILE")
     measured = {entry["name"] for entry in description.get("variableMeasured", [])}
     heads: set[str] = set()
     for table in tables:
-        found += _of_table(table, measured)
+        wrong += _of_table(table, measured)
         heads |= set(_rows(table)[0])
-    return found + [f"VARIABLE_MISSING_FROM_CSV_COLUMNS {name}" for name in sorted(measured - heads)]
+    return wrong + [f"VARIABLE_MISSING_FROM_CSV_COLUMNS {name}" for name in sorted(measured - heads)]
 
 
 def _of_table(path: Path, measured: set[str]) -> Iterator[str]:
