@@ -66,7 +66,7 @@ def accompany(study: Study, folder: Path, written: Mapping[str, int], shape: Sha
     if shape.cleaned and content.tables:
         content = _with_absent(content, reports, read_tables(folder, content))
     (folder / study_file.NAME).write_text(study_file.as_text(content), encoding="utf-8")
-    rows |= {study_file.NAME: len(parts), **_write_conditions(folder, next(iter(parts.values())).facts)}
+    rows |= {study_file.NAME: len(parts), **_write_conditions(folder, study_facts(study))}
     rows |= _write_scripts(folder, study.paradigm) if content.tables else {}
     return rows | _write_words(study, folder, content, {**written, **rows})
 

@@ -82,7 +82,7 @@ def _cells(series: pd.Series, column: Column) -> list[str]:
     if column.dtype == "flag":
         return ["" if pd.isna(value) else str(int(value)) for value in series]
     if column.dtype == "time":
-        return ["" if pd.isna(value) else value.isoformat(timespec="microseconds") for value in series]
+        return ["" if pd.isna(value) else value.isoformat(timespec="milliseconds") for value in series]
     if column.dtype == "integer":
         return ["" if pd.isna(value) else str(int(value)) for value in series]
     # repr is the shortest text that reads back as the same float; 1.0 is written as 1.
