@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
@@ -28,6 +31,7 @@ from tests.experiments.protocols import ASSISTED, REVIEW, SENTENCES, TURING, sol
 from tests.world import Person
 
 pytestmark = pytest.mark.django_db
+ROOT = Path(__file__).resolve().parents[2]
 Made = Callable[[Path], Study]
 
 
@@ -228,3 +232,24 @@ def test_it_refuses_the_facts_of_another_version() -> None:
         parse(text.replace('"cleaned"', '"more": 1, "cleaned"'))
     with pytest.raises(ExportError, match=r"study.json: cannot be read by this version.*extra"):
         parse(text.replace('"extra": []', '"extra": 3'))
+
+
+def test_it_needs_no_table_of_the_database(tmp_path: Path) -> None:
+    """Another process, whose database is an empty file: as on a stranger's machine."""
+    study = closed(predicted(tmp_path))
+    before = without_time(make_report(study, "human").json())
+    export_study(study, tmp_path / "package", Request())
+    (tmp_path / "var").mkdir()
+    env = {
+        "PATH": os.environ["PATH"],
+        "LEGIBLE_VAR": str(tmp_path / "var"),
+        "DATABASE_URL": f"sqlite:///{tmp_path / 'var' / 'empty.sqlite3'}",
+    }
+    words = ["report", "--from", str(tmp_path / "package"), "--out", str(tmp_path / "r")]
+    for command in (words, ["verify", str(tmp_path / "package")]):
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "manage.py"), *command], env=env, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+    assert without_time(json.loads((tmp_path / "r" / "report.json").read_text())) == before
+    assert "no record of it" in done.stdout
