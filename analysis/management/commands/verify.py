@@ -15,7 +15,7 @@ from analysis.models import Release
 
 
 def is_issued_here(digest: str) -> bool:
-    """Whether this installation wrote the export; one without a database, or with an empty one, wrote none."""
+    """Whether this installation wrote the export. One without a database, or an empty one, wrote none."""
     try:
         return Release.objects.filter(digest=digest).exists()
     except (OperationalError, ProgrammingError):
