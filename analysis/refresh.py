@@ -10,9 +10,10 @@ from django.db.models.functions import Coalesce, Greatest
 from django.utils import timezone
 
 from analysis import models
+from analysis.families import extension_sections
 from analysis.reports import REPORTERS
 from analysis.reports.html import page
-from analysis.reports.making import reported, reporter_of
+from analysis.reports.making import reported, reporter_of, with_sections
 from analysis.reports.report import Report
 from analysis.tables import Progress, read_frames, study_facts
 from experiments.models import Session, Study
@@ -35,7 +36,8 @@ def make_report(
     name = reporter_of(study.paradigm, reporter_name)
     made_at = f"{timezone.now():%Y-%m-%d %H:%M} UTC"
     frames = read_frames(study, release=release, progress=progress)
-    return reported(frames, study_facts(study, origin), name, origin, made_at)
+    report = reported(frames, study_facts(study, origin), name, origin, made_at)
+    return with_sections(report, extension_sections(study, origin, frames.only(origin)))
 
 
 def newest_session_at(study: Study, origin: str) -> datetime | None:

@@ -326,6 +326,23 @@ class PresentationTable(Part):
         return self
 
 
+class ExtensionTable(Part):
+    """How an extension is compared with its parent, declared before its people come. `drift_points`: by how
+    much the two baselines may differ in accuracy, in points, to count as one. `pool`: whether they are then
+    pooled, as a second result."""
+
+    drift_points: Annotated[float, Field(gt=0, le=50)] | None = None
+    pool: bool = False
+
+    @model_validator(mode="after")
+    def _has_margin(self) -> ExtensionTable:
+        if self.pool and self.drift_points is None:
+            raise ValueError(
+                "pool = true needs drift_points: without a margin nothing says what is one baseline"
+            )
+        return self
+
+
 class StudyDefinition(Part):
     """A study as data. `texts` holds the contents of the text files, so that the digest covers them."""
 
@@ -333,6 +350,8 @@ class StudyDefinition(Part):
     title: Annotated[str, Field(min_length=1, max_length=200)]
     paradigm: str
     seed: Annotated[int, Field(ge=0, lt=2**53)]
+    extends: Name | Literal[""] = ""
+    extension: ExtensionTable = ExtensionTable()
     language: Literal["en", "de"] = "en"
     sittings_max: Annotated[int, Field(ge=1, le=1000)] = 1
     design: dict[str, Any] = Field(default_factory=dict)
@@ -387,6 +406,8 @@ class StudyDefinition(Part):
             del whole["plates"]
         else:
             del whole["plates"]["prevalence"]
+        if not self.extends:
+            del whole["extends"], whole["extension"]
         for table in ("answers", "explained", "presentation"):
             if not whole[table]:
                 del whole[table]

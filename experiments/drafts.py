@@ -23,6 +23,7 @@ from experiments.looks import Asked, looks_of, notes_of, stored_look
 from experiments.models import Condition, Item, Prediction, Rendering, Study
 from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import BadDesign, Material, PlanError, Source, Survey, Surveyed
+from experiments.parents import parent_of
 from experiments.plates import store_plates
 from experiments.reviewed import (
     Variant,
@@ -308,6 +309,7 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
     existing = _existing(definition)
     if existing is not None and existing.state != Study.State.DRAFT:
         return existing
+    parent_of(definition)
     earlier = frozen_source(definition)
     solutions_digest = earlier.frozen_digest if earlier else ""
     if (

@@ -21,6 +21,7 @@ from experiments.models import Condition, Item, OtherStimulus, Rendering, Slot, 
 from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import Plan, PlanCondition, PlanError, PlannedTrial, Pool, PoolItem
 from experiments.paradigms.blind import ModelAnswers, shortage
+from experiments.parents import parent_of, refuse_other_items
 from experiments.selectors import definition_of
 from experiments.servings import rooms_of
 from experiments.stages import solutions_of
@@ -100,6 +101,8 @@ def open_study(study: Study, progress: Progress) -> Study:
             f"{study.slug!r}: {unfinished} stimuli are not rendered yet. Run build_stimuli {study.slug}."
         )
     definition = definition_of(study)
+    if parent := parent_of(definition):
+        refuse_other_items(study, parent)
     paradigm = get_paradigm(definition.paradigm)
     pool, answers, reasons = stored_pool(study, definition), ModelAnswers(), reasons_of(study)
     plans = answers.watched(paradigm.plans(design_of(definition), pool, Streams(definition.seed)))

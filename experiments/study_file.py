@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError, create_model
 from experiments.colour_vision import GATE
 from experiments.definition import ConditionTable, StudyDefinition, TextFiles
 from experiments.errors import InvalidStudy, Problem, StudyError
+from experiments.extending import extended, parent_path, read_parent
 from experiments.paradigms import PARADIGMS, get_paradigm
 from experiments.paradigms.base import Paradigm, Role
 from experiments.paradigms.screening import BadRules, read_rules
@@ -46,6 +47,12 @@ def find_study(name: str, extra_dirs: tuple[Path, ...] = ()) -> Path:
     raise StudyError(f"{name!r} is neither a file nor a known study ({', '.join(sorted(known))}).{hint}")
 
 
+def material_folder(path: Path) -> Path:
+    """The folder that a study's relative paths start from: an extension's is its parent's. Raises StudyError
+    if that is not there."""
+    return (parent_path(path, read_parent(path), STUDIES_DIR) or path).parent
+
+
 def load_study(path: Path, *, changes: Mapping[str, Any] | None = None) -> StudyDefinition:
     """Reads and validates a study.toml whole; raises InvalidStudy with every mistake at once.
 
@@ -64,12 +71,15 @@ def load_study(path: Path, *, changes: Mapping[str, Any] | None = None) -> Study
         ) from error
     raw.update(changes or {})
     problems: list[Problem] = []
+    parent = parent_path(path, raw, STUDIES_DIR)
+    if parent is not None:
+        raw = extended(raw, read_parent(parent), problems)
     paradigm = _paradigm_of(raw, problems)
     if paradigm is not None and isinstance(raw.get("checks", {}), dict):
         raw["checks"] = {**paradigm.checks, **raw.get("checks", {})}
     if paradigm is not None and paradigm.render:
         raw.setdefault("render", dict(paradigm.render))
-    raw = _with_texts(raw, path.parent, problems, paradigm.texts if paradigm is not None else ())
+    raw = _with_texts(raw, (parent or path).parent, problems, paradigm.texts if paradigm is not None else ())
     definition = None
     try:
         definition = StudyDefinition.model_validate(raw)
@@ -191,6 +201,7 @@ def _cross_checks(
         yield from _recipe_checks(definition, paradigm)
         yield from _phone_checks(definition)
         yield from _plates_checks(definition, paradigm)
+        yield from _extension_checks(definition, paradigm)
         yield from paradigm.check_definition(definition)
 
 
@@ -362,6 +373,15 @@ def _plates_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterator[
         screening_pair(plates.axis, plates.severity, JITTER)
     except StimulusError as error:
         yield Problem("plates", "", f"cannot be drawn: {error}", "Change axis or severity.")
+
+
+def _extension_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterator[Problem]:
+    if definition.extends and not paradigm.is_extensible:
+        able = ", ".join(name for name in PARADIGMS if get_paradigm(name).is_extensible)
+        limit = f"is a study of {paradigm.name}, whose people meet several conditions or each other's work"
+        yield Problem("extends", repr(definition.extends), limit, f"Extend a study of {able}.")
+    if definition.extension != type(definition.extension)() and not definition.extends:
+        yield Problem("extension", "", "goes with extends, which is not given", "Remove it, or add extends.")
 
 
 def _has_sign(condition: ConditionTable) -> bool | None:

@@ -19,7 +19,7 @@ from crowd.models import Posting
 from experiments.drafts import build_draft, picture_keys
 from experiments.models import Response, Session, Study, Trial
 from experiments.opening import open_study
-from experiments.study_file import load_study
+from experiments.study_file import load_study, material_folder
 from tests.rendered import build_once
 
 CLASSES = ("left", "right")
@@ -132,7 +132,7 @@ required = false
 
 
 def draft_study(path: Path) -> Study:
-    study = build_draft(load_study(path), path.parent, silent)
+    study = build_draft(load_study(path), material_folder(path), silent)
     build_once(picture_keys(study))
     return study
 

@@ -63,7 +63,8 @@ def accompany(study: Study, folder: Path, written: Mapping[str, int], shape: Sha
         extra=shape.extra,
         origins=parts,
     )
-    if shape.cleaned and content.tables:
+    # An extension's report also tells of its parent, whose rows are not in this package.
+    if content.tables and (shape.cleaned or study.definition.get("extends")):
         content = _with_absent(content, reports, read_tables(folder, content))
     (folder / study_file.NAME).write_text(study_file.as_text(content), encoding="utf-8")
     rows |= {study_file.NAME: len(parts), **_write_conditions(folder, study_facts(study))}

@@ -17,6 +17,8 @@ from analysis.reports.making import reported, reporter_of
 from analysis.reports.report import Report
 
 FLOW = "flow"
+CLEANED = "This package holds only the sessions that were kept."
+WHOLE = "This package holds the sessions of one study alone."
 
 
 def rebuilt(folder: Path, origin: str = "", made_at: str = "") -> Report:
@@ -44,7 +46,7 @@ def rebuilt(folder: Path, origin: str = "", made_at: str = "") -> Report:
     if not part.absent:
         return report
     stored = json.loads((folder / part.report).read_text(encoding="utf-8"))
-    return _trimmed(report, part, stored)
+    return _trimmed(report, part, stored, CLEANED if content.cleaned else WHOLE)
 
 
 def made_from(frames: Frames, content: StudyFile, origin: str, made_at: str = "") -> Report:
@@ -66,7 +68,7 @@ def _told(section: Section) -> str:
     return json.dumps([section.content, section.paragraphs, tables], sort_keys=True)
 
 
-def _trimmed(report: Report, part: OriginFile, stored: Mapping[str, Any]) -> Report:
+def _trimmed(report: Report, part: OriginFile, stored: Mapping[str, Any], sentence: str) -> Report:
     """The report without the sections that cannot be made, with a sentence that names them."""
     gone = [section for section in report.sections if section.key in part.absent]
     kept = [section for section in report.sections if section.key not in part.absent]
@@ -78,11 +80,10 @@ def _trimmed(report: Report, part: OriginFile, stored: Mapping[str, Any]) -> Rep
     absent = [key for key in part.absent if key != FLOW]
     titles = {section.key: section.title for section in gone}
     named = ", ".join(f"{titles.get(key) or key} ({key})" for key in absent)
-    sentence = "This package holds only the sessions that were kept."
     if absent:
         sentence += (
-            f" Left out, since they need the others too: {named}. The file {part.report} has them as they "
-            "were at the export."
+            f" Left out, since they need other sessions too: {named}. The file {part.report} has them "
+            "as they were at the export."
         )
     note = Section(
         "package",

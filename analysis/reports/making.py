@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from analysis.frames import Frames
@@ -35,3 +36,8 @@ def reported(frames: Frames, facts: StudyFacts, name: str, origin: str, made_at:
         return report
     named = {"name": REPORTERS.stored_name(name), "package": str(package)}
     return replace(report, sections=(*report.sections, Section("reporter", "", named)))
+
+
+def with_sections(report: Report, more: Sequence[Section]) -> Report:
+    """The report with sections that its own study's rows cannot give, such as those of another study."""
+    return replace(report, sections=(*report.sections, *more)) if more else report

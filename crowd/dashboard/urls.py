@@ -67,6 +67,7 @@ urlpatterns = [
     path("studies/<slug:slug>/report/", results.report, name="report"),
     path("studies/<slug:slug>/report/unseal/", results.unseal, name="unseal"),
     path("studies/<slug:slug>/report/refresh/", results.refresh, name="refresh"),
+    path("studies/<slug:slug>/report/methods/", results.methods, name="methods"),
     path("studies/<slug:slug>/report/<slug:origin>/", results.report_page, name="report_page"),
     path("studies/<slug:slug>/downloads/", downloads.downloads, name="downloads"),
     path("studies/<slug:slug>/downloads/export/", downloads.export, name="export"),

@@ -336,6 +336,8 @@ class Paradigm(Protocol):
 
     merges_coinciding: ClassVar[bool]
     """Whether pages of one item that are the same under several conditions are met once and stand for all."""
+    is_extensible: ClassVar[bool]
+    """Whether a later study can add conditions: each person meets one, plans do not depend on the others."""
     planned_test: ClassVar[PlannedTest]
     """Whose power is computed before people come; none if its plans have no condition of a person."""
     planned_analysis: ClassVar[str]

@@ -69,6 +69,7 @@ class MetaPredictor(BaseParadigm):
         "method": base.Role(),
     }
     answers_count: ClassVar[tuple[int, int]] = (2, 2)
+    is_extensible: ClassVar[bool] = True
     checks: ClassVar[Mapping[str, int]] = {"instructed": 2, "repeat": 3}
     planned_analysis: ClassVar[str] = (
         "Each method and the control against the baseline, on each person's share of test answers that "

@@ -45,6 +45,7 @@ class BaseParadigm:
     merges_coinciding: ClassVar[bool] = False
     render: ClassVar[Mapping[str, str]] = {}
     texts: ClassVar[tuple[str, ...]] = ()
+    is_extensible: ClassVar[bool] = False
     planned_test: ClassVar[PlannedTest] = "anova"
     planned_analysis: ClassVar[str] = ""
 

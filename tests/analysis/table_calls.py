@@ -16,6 +16,7 @@ from analysis.stats import (
     paired,
     posthoc,
     proportions,
+    rank_intervals,
     ranks,
     reliability,
     repeated,
@@ -49,6 +50,11 @@ TABLE_CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
         st.fixed_dictionaries({"variances": st.sampled_from(["equal", "separate", "none"]), "level": levels}),
     ),
     (effect_size, "hedges_g"): (lists, lists, LEVEL),
+    (rank_intervals, "rank_methods"): (
+        st.dictionaries(st.sampled_from("st"), groups, max_size=2),
+        st.dictionaries(st.sampled_from("st"), st.sampled_from("abz"), max_size=2),
+        LEVEL,
+    ),
     (effect_size, "standardised_change"): (some_values, some_values, LEVEL),
     (paired, "paired_differences"): (
         tables,

@@ -14,6 +14,7 @@ from analysis.models import Report
 from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.counts import ORIGIN_WORDS, origins_of
 from crowd.dashboard.layout import choices, study_response
+from crowd.ground.roles import demand
 from crowd.people.decisions import record
 from crowd.people.seals import printed_name, seal, unseal_study
 from experiments.models import Study
@@ -85,7 +86,29 @@ def report_page(request: HttpRequest, study: Study, origin: str) -> HttpResponse
     return response
 
 
+@study_page("view")
+@require_safe
+def methods(request: HttpRequest, study: Study) -> HttpResponse:
+    """The methods of a study and its extensions in order, under the heading that they were recruited
+    apart. Who asks may see each of these studies."""
+    from analysis.families import family_of, methods_of
+    from analysis.reports.extension import APART
+    from analysis.reports.html import document
+
+    for each in family_of(study):
+        demand(researcher_of(request), each, "view")
+    origin = request.GET.get("origin", "human")
+    told = methods_of(study, origin if origin in origins_of(study) else "human")
+    sentences = (f"Results are sealed. {told.sealed}",) if told.sealed else told.sentences
+    tables = [told.table] if told.table else []
+    title = f"Methods of {study.definition.get('extends') or study.slug} and its extensions"
+    response = HttpResponse(document(title, APART, sentences, tables))
+    response["Content-Security-Policy"] = REPORT_POLICY
+    return response
+
+
 def _report_response(request: HttpRequest, study: Study, form: UnsealForm, status: int = 200) -> HttpResponse:
+    from analysis.families import has_family
     from analysis.refresh import facts_digest, newest_session_at
 
     present = origins_of(study)
@@ -107,6 +130,7 @@ def _report_response(request: HttpRequest, study: Study, form: UnsealForm, statu
         "can_unseal": sealed.sealed and study.state == Study.State.OPEN,
         "is_behind": is_behind,
         "has_sittings": bool(present),
+        "has_family": has_family(study),
         "has_broker": bool(settings.CELERY_BROKER_URL),
         "command": _remedy(study, origin),
         "form": form,

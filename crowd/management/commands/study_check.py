@@ -20,7 +20,7 @@ from crowd.recruiting.told import print_models
 from experiments.dropping import print_dropped
 from experiments.errors import sentence
 from experiments.management.base import StudyCommand
-from experiments.study_file import find_study, load_study
+from experiments.study_file import find_study, load_study, material_folder
 from experiments.terminal import Terminal
 from stimuli.store import open_store
 
@@ -69,12 +69,13 @@ class Command(StudyCommand):
         with Terminal() as terminal:
             store = open_store(settings.STORAGE_URL)
             if options["items"] is not None:
-                count = list_items(load_study(path), path.parent, store, options["items"], terminal.progress)
+                folder = material_folder(path)
+                count = list_items(load_study(path), folder, store, options["items"], terminal.progress)
                 terminal.line(f"{options['items']}: {count} items, listed in items.csv.")
                 return
             run = dry_run(
                 load_study(path),
-                path.parent,
+                material_folder(path),
                 store,
                 terminal.progress,
                 pictures,

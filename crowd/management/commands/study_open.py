@@ -12,7 +12,7 @@ from experiments.management.base import StudyCommand
 from experiments.management.commands.build_stimuli import build_study
 from experiments.models import Slot, Study, Trial
 from experiments.opening import open_study
-from experiments.study_file import find_study
+from experiments.study_file import find_study, material_folder
 from experiments.terminal import Terminal
 
 
@@ -42,4 +42,4 @@ class Command(StudyCommand):
                 f"{Trial.objects.filter(slot__in=slots).count():,} trials, "
                 f"plans {opened.plan_digest[:12]}."
             )
-            measure_and_print(opened, path.parent, terminal, quality)
+            measure_and_print(opened, material_folder(path), terminal, quality)

@@ -15,7 +15,7 @@ from experiments.dropping import print_dropped
 from experiments.management.base import StudyCommand
 from experiments.measuring import measure_study, want_metrics
 from experiments.paradigms import get_paradigm
-from experiments.study_file import find_study, load_study
+from experiments.study_file import find_study, load_study, material_folder
 from experiments.terminal import Terminal
 from stimuli.build import build
 
@@ -34,7 +34,7 @@ class Command(StudyCommand):
 def build_study(path: Path, terminal: Terminal, changes: dict[str, Any] | None = None) -> str:
     """The command's work for callers that hold a terminal; returns the slug."""
     definition = load_study(path, changes=changes)
-    draft = build_draft(definition, path.parent, terminal.progress)
+    draft = build_draft(definition, material_folder(path), terminal.progress)
     accuracy = draft.predictor.get("provenance", {}).get("held_out_accuracy")
     if accuracy is not None:
         terminal.line(f"The network trained for it has held-out accuracy {accuracy:.2f}.")

@@ -1,0 +1,126 @@
+"""An extension's report: bridge, drift, what is pooled; and the list of methods of both studies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from django.contrib.auth.models import User
+
+from analysis.families import family_of, methods_of
+from analysis.refresh import make_report, refresh_report
+from crowd.models import StudyRole
+from experiments.models import Response, Slot, Study
+from tests.crowd.logins import login
+from tests.experiments.test_extending import extension
+from tests.world import Person, opened_study, write_study
+
+pytestmark = pytest.mark.django_db
+SCORED = 8
+"""Test trials of a person in the small study, checks apart."""
+PARENT = {"baseline": [4, 5, 5, 6, 5], "control": [5, 4, 5, 6, 5], "saliency": [8, 7, 8, 7, 8]}
+EXTENSION = {"baseline": [5, 5, 4, 6, 5], "gradient_x_input": [6, 7, 6, 7, 6]}
+NEW = """
+[[conditions]]
+name = "baseline"
+role = "baseline"
+slots = 5
+[[conditions]]
+name = "gradient_x_input"
+role = "method"
+explainer = { name = "gradient_x_input" }
+slots = 5
+"""
+
+
+def fill(study: Study, right: dict[str, list[int]]) -> None:
+    """Every place is kept by a person with so many right answers."""
+    left = {name: list(counts) for name, counts in right.items()}
+    for number in range(sum(len(counts) for counts in right.values())):
+        session = Person(f"{study.slug}-{number}", slug=study.slug).take_part()
+        assert session.slot is not None and session.slot.condition is not None
+        count = left[session.slot.condition.name].pop(0)
+        rows = Response.objects.filter(session=session, trial__phase="test", trial__check_kind="")
+        rows = rows.select_related("trial__item").order_by("position")
+        assert len(rows) == SCORED
+        for row in rows[count:]:
+            assert row.trial.item is not None
+            other = next(c["value"] for c in row.trial.choices if c["value"] != row.trial.item.predicted)
+            Response.objects.filter(pk=row.pk).update(value={"choice": other})
+
+
+def studies(
+    tmp_path: Path, head: str = "", bridge: dict[str, list[int]] | None = None
+) -> tuple[Study, Study]:
+    (tmp_path / "small").mkdir()
+    path = write_study(tmp_path / "small", slots=5)
+    parent = opened_study(path)
+    fill(parent, PARENT)
+    later = opened_study(extension(path, NEW, head))
+    fill(later, EXTENSION)
+    return parent, later
+
+
+def test_it_tells_drift_and_both_studies_methods(tmp_path: Path, store_folder: Path) -> None:
+    parent, later = studies(tmp_path, "[extension]\ndrift_points = 30\npool = true\n")
+    assert family_of(parent) == family_of(later) == [parent, later]
+    report = make_report(later, "human")
+    content = report.json()["extension"]
+    assert content["randomised_together"] is False and content["parent"] == "small"
+    # Counted by hand: 25 of 40 right in both baselines.
+    drift = content["drift"]
+    assert drift["n"] == drift["n_parent"] == 5 and drift["difference"] == pytest.approx(0)
+    # Welch's interval of two groups with variances .5 / 64 each, 8 degrees of freedom, t = 1.859548.
+    assert drift["interval_90"][1] == pytest.approx(1.859548 * np.sqrt(2 * 0.5 / 64 / 5), abs=1e-6)
+    assert drift["decision"] == "equivalent"
+    assert content["pooled"][0]["utility"] == pytest.approx((32 / 40) / (25 / 40))
+    said = " ".join(next(s for s in report.sections if s.key == "extension").paragraphs)
+    assert "Not randomised together." in said and "also pooled, as a second result" in said
+    # The parent's own report is as it was.
+    assert "extension" not in make_report(parent, "human").json()
+
+
+def test_it_pools_nothing_without_the_plan_or_beyond_the_margin(tmp_path: Path, store_folder: Path) -> None:
+    _, later = studies(tmp_path, "[extension]\ndrift_points = 5\npool = true\n")
+    section = next(s for s in make_report(later, "human").sections if s.key == "extension")
+    assert section.content["pooled"] == [] and section.content["drift"]["decision"] == "inconclusive"
+    assert "do not count as one" in section.paragraphs[1] and "they are not" in section.paragraphs[2]
+
+
+def test_methods_are_listed_once_all_results_are_open(tmp_path: Path, store_folder: Path) -> None:
+    parent, later = studies(tmp_path)
+    told = methods_of(parent, "human")
+    assert told.table is not None
+    # Utilities by hand: 38/40 over 25/40, 32/40 over 25/40, 25/40 over 25/40.
+    assert [(row[0], row[1], row[3], row[4]) for row in told.table.rows] == [
+        ("Saliency", "small", "1.52", "1"),
+        ("Gradient × Input", "more", "1.28", "2"),
+        ("Control", "small", "1.00", "3"),
+    ]
+    refresh_report(later, "human")
+    client = login("ada", "view", study=later)
+    # A role in one of the two does not open the other.
+    assert client.get("/studies/more/report/methods/").status_code == 403
+    StudyRole.objects.create(study=parent, user=User.objects.get(username="ada"), role="view")
+    page = client.get("/studies/more/report/methods/").content.decode()
+    assert "Not randomised together." in page and "Gradient × Input" in page
+    assert "report/methods/" in client.get("/studies/more/report/").content.decode()
+    # One place is free again: nothing is told of either study.
+    Slot.objects.filter(study=later, ordinal=0).update(kept=False)
+    sealed = methods_of(parent, "human")
+    assert sealed.table is None and sealed.sealed.startswith("more: Sealed until the stopping rule is met")
+    page = client.get("/studies/small/report/methods/").content.decode()
+    assert "Results are sealed." in page and "Saliency" not in page
+    sections = {s.key: s for s in make_report(later, "human").sections}
+    assert sections["extension"].content is None
+
+
+def test_a_person_of_the_parent_is_not_let_in(tmp_path: Path, store_folder: Path) -> None:
+    (tmp_path / "small").mkdir()
+    path = write_study(tmp_path / "small", slots=1)
+    opened_study(path)
+    opened_study(extension(path, NEW))
+    Person("ada").take_part()
+    assert Person("ada", slug="more").join().status_code == 409
+    assert Person("bo", slug="more").join().status_code == 201
