@@ -128,7 +128,7 @@ def readme(package: Described, others: Iterable[str]) -> str:
         "",
         "## Check it, and run it again",
         "",
-        *_again(package),
+        *(f"- {line}" for line in _again(package)),
         "",
         "## Licence and citation",
         "",

@@ -71,7 +71,8 @@ def export_study(
         rows = exporter(frames, written)
         (written / DEFINITION).write_text(definition_text(study), encoding="utf-8")
         shape = Shape(frames.extra, request.cleaned, request.release, frames.origins)
-        rows = {**rows, **accompany(study, written, rows, shape), DEFINITION: 1}
+        rows = {**rows, DEFINITION: 1}
+        rows |= accompany(study, written, rows, shape)
         files = manifest.described(written, rows)
         sealed = manifest.sealed(_content(study, request, frames, files))
         manifest.write(written, sealed)
