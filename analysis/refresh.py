@@ -10,13 +10,14 @@ from django.db.models.functions import Coalesce, Greatest
 from django.utils import timezone
 
 from analysis import models
+from analysis.departures import report_facts
 from analysis.families import extension_sections
 from analysis.reports import REPORTERS
 from analysis.reports.html import page
 from analysis.reports.making import reported, reporter_of, with_sections
 from analysis.reports.report import Report
 from analysis.tables import Progress, read_frames, study_facts
-from experiments.models import Session, Study
+from experiments.models import Preregistration, Session, Study
 from stimuli.spec import content_key
 
 REPORTED = ("human", "simulated", "pilot")
@@ -36,7 +37,7 @@ def make_report(
     name = reporter_of(study.paradigm, reporter_name)
     made_at = f"{timezone.now():%Y-%m-%d %H:%M} UTC"
     frames = read_frames(study, release=release, progress=progress)
-    report = reported(frames, study_facts(study, origin), name, origin, made_at)
+    report = reported(frames, report_facts(study, origin), name, origin, made_at)
     return with_sections(report, extension_sections(study, origin, frames.only(origin)))
 
 
@@ -54,10 +55,13 @@ def newest_session_at(study: Study, origin: str) -> datetime | None:
 
 
 def facts_digest(study: Study, origin: str) -> str:
-    """A value that changes when the seal, the state, the kept slots or a decision by hand change."""
+    """A value that changes when the seal, the state, the kept slots, a decision by hand, the definition or
+    the plan's registry change."""
     by_hand = Session.objects.filter(study=study, origin=origin).exclude(excluded={}).order_by("pk")
     decided = [[str(pk), excluded] for pk, excluded in by_hand.values_list("pk", "excluded")]
-    return content_key([asdict(study_facts(study, origin)), decided])
+    registry = Preregistration.objects.filter(study=study).values_list("registry", flat=True)
+    facts = asdict(study_facts(study, origin))
+    return content_key([facts, decided, study.definition, list(registry)])
 
 
 def store_report(study: Study, origin: str, progress: Progress | None = None) -> Report:

@@ -11,6 +11,7 @@ from pathlib import Path
 from django.utils import timezone
 
 from analysis.columns import TABLES, Column, codebook
+from analysis.departures import report_facts
 from analysis.exports import study_file
 from analysis.exports.delimited import guarded, write_rows
 from analysis.exports.readme import Described, files
@@ -46,7 +47,7 @@ def accompany(study: Study, folder: Path, written: Mapping[str, int], shape: Sha
     reports: dict[str, Report] = {}
     parts = {}
     for origin in shape.origins:
-        facts = study_facts(study, origin)
+        facts = report_facts(study, origin)
         try:
             reports[origin] = _report(study, origin, shape.release)
             rows |= _write_report(folder, reports[origin])

@@ -28,6 +28,8 @@ ROWS = {
     "codebook.csv": "one row per column of the tables: type, unit, levels, meaning",
     "codebook.json": "the same, with the note on cells",
     "definition.json": "the study as people met it: design, conditions, model, rules with limits, all texts",
+    "preregistration.json": "the plan that was stored when the study opened",
+    "preregistration.md": "the same, for people",
     "study.json": "one entry per origin: what a report needs besides the tables",
     "conditions.csv": "one row per condition, in the order of the study",
     "analysis.py": "the planned analysis, in Python",

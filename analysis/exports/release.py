@@ -11,9 +11,11 @@ from typing import Any
 
 from django.utils import timezone
 
+from analysis.departures import report_facts
 from analysis.exports import get_exporter, manifest
 from analysis.exports.accompany import Shape, accompany
 from analysis.exports.base import ExportError
+from analysis.exports.planned import write_plan
 from analysis.frames import Frames
 from analysis.models import Release
 from analysis.reports.base import seal_of
@@ -71,7 +73,7 @@ def export_study(
         rows = exporter(frames, written)
         (written / DEFINITION).write_text(definition_text(study), encoding="utf-8")
         shape = Shape(frames.extra, request.cleaned, request.release, frames.origins)
-        rows = {**rows, DEFINITION: 1}
+        rows = {**rows, **write_plan(report_facts(study), written), DEFINITION: 1}
         rows |= accompany(study, written, rows, shape)
         files = manifest.described(written, rows)
         sealed = manifest.sealed(_content(study, request, frames, files))

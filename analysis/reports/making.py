@@ -8,6 +8,7 @@ from dataclasses import replace
 from analysis.frames import Frames
 from analysis.reports import REPORTERS, get_reporter
 from analysis.reports.base import ReportError, Section, StudyFacts
+from analysis.reports.preregistration import with_plan
 from analysis.reports.report import Report
 
 
@@ -31,7 +32,7 @@ def reported(frames: Frames, facts: StudyFacts, name: str, origin: str, made_at:
             f"Study '{facts.slug}' has no sessions of origin '{origin}' (there are: {there}); "
             "choose with --origin."
         )
-    report = get_reporter(name)(frames.only(origin), facts, made_at=made_at)
+    report = with_plan(get_reporter(name)(frames.only(origin), facts, made_at=made_at))
     if (package := REPORTERS.origin(name)) is None:
         return report
     named = {"name": REPORTERS.stored_name(name), "package": str(package)}
