@@ -389,7 +389,7 @@ class StudyDefinition(Part):
 
     def as_met(self) -> dict[str, Any]:
         """All that a participant meets and what is declared of the analysis, as JSON, without recruiting,
-        package and metrics. Keys that joined later are left out at their default: older digests stay valid."""
+        package and metrics. Keys that joined later are left out at their default: old digests stay valid."""
         whole = self.model_dump(mode="json", exclude={"recruitment", "package", "platforms", "metrics"})
         for table, names in _LATER.items():
             rows = whole[table] if isinstance(whole[table], list) else [whole[table]]
