@@ -104,7 +104,9 @@ def conform(made: pd.DataFrame, table: str, extra: Sequence[Column] = ()) -> pd.
         if column.dtype in ("text", "json"):
             columns[column.name] = series.astype("string").fillna("")
         elif column.dtype == "time":
-            columns[column.name] = pd.to_datetime(series, utc=True).astype(DTYPES["time"])
+            # Whole milliseconds, as they are exported: a report is the same from rows and from a package.
+            times = pd.to_datetime(series, utc=True).astype(DTYPES["time"])
+            columns[column.name] = times.dt.floor("ms")
         else:
             columns[column.name] = series.astype(DTYPES[column.dtype])
     return pd.DataFrame(columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import datetime
 
 from django.db.models import Max
@@ -12,10 +12,9 @@ from django.utils import timezone
 from analysis import models
 from analysis.departures import report_facts
 from analysis.families import extension_sections
-from analysis.reports import REPORTERS, get_reporter
-from analysis.reports.base import ReportError, Section
+from analysis.reports import REPORTERS
 from analysis.reports.html import page
-from analysis.reports.preregistration import with_plan
+from analysis.reports.making import reported, reporter_of, with_sections
 from analysis.reports.report import Report
 from analysis.tables import Progress, read_frames, study_facts
 from experiments.models import Preregistration, Session, Study
@@ -25,35 +24,21 @@ REPORTED = ("human", "simulated", "pilot")
 
 
 def make_report(
-    study: Study, origin: str, progress: Progress | None = None, reporter_name: str = ""
+    study: Study,
+    origin: str,
+    progress: Progress | None = None,
+    reporter_name: str = "",
+    release: str = "",
 ) -> Report:
     """The report of one origin, from the rows as they are now, by the paradigm's reporter or the one named.
-    Raises ReportError if there are no sessions of the origin, or no reporter for the paradigm.
+    `release` names the pseudonyms' key. Raises ReportError if there are no sessions of the origin, or no
+    reporter for the paradigm.
     """
-    if not reporter_name and study.paradigm not in REPORTERS:
-        raise ReportError(
-            f"Paradigm '{study.paradigm}' has no reporter; there are {', '.join(REPORTERS)}. "
-            "Its data can be exported."
-        )
-    name = REPORTERS.full_name(reporter_name) if reporter_name else study.paradigm
-    reporter = get_reporter(name)
-    frames = read_frames(study, progress=progress)
-    if origin not in frames.origins:
-        there = ", ".join(frames.origins) or "none yet"
-        raise ReportError(
-            f"Study '{study.slug}' has no sessions of origin '{origin}' (there are: {there}); "
-            "choose with --origin."
-        )
+    name = reporter_of(study.paradigm, reporter_name)
     made_at = f"{timezone.now():%Y-%m-%d %H:%M} UTC"
-    report = reporter(frames.only(origin), report_facts(study, origin), made_at=made_at)
-    report = replace(
-        report, sections=(*report.sections, *extension_sections(study, origin, frames.only(origin)))
-    )
-    report = with_plan(report)
-    if (package := REPORTERS.origin(name)) is None:
-        return report
-    named = {"name": REPORTERS.stored_name(name), "package": str(package)}
-    return replace(report, sections=(*report.sections, Section("reporter", "", named)))
+    frames = read_frames(study, release=release, progress=progress)
+    report = reported(frames, report_facts(study, origin), name, origin, made_at)
+    return with_sections(report, extension_sections(study, origin, frames.only(origin)))
 
 
 def newest_session_at(study: Study, origin: str) -> datetime | None:

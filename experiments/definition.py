@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from experiments.declared import PreregistrationTable
 from experiments.design.rng import Streams
+from experiments.package_table import PackageTable
 from experiments.page_tables import (
     Part,
     PlatesTable,
@@ -376,6 +377,7 @@ class StudyDefinition(Part):
     plates: PlatesTable | None = None
     preregistration: PreregistrationTable | None = None
     recruitment: Recruitment = Recruitment()
+    package: PackageTable = PackageTable()
     platforms: dict[Name, dict[str, Any]] = Field(default_factory=dict)
 
     @field_validator("screening", mode="before")
@@ -386,10 +388,9 @@ class StudyDefinition(Part):
         return {k: v if isinstance(v, Mapping) else {"limit": v} for k, v in value.items()}
 
     def as_met(self) -> dict[str, Any]:
-        """All that a participant meets, texts included, and what is declared of the analysis, as JSON;
-        recruiting and metrics may change. Keys that were added later are left out at their default, so that
-        older digests stay valid."""
-        whole = self.model_dump(mode="json", exclude={"recruitment", "platforms", "metrics"})
+        """All that a participant meets and what is declared of the analysis, as JSON, without recruiting,
+        package and metrics. Keys that joined later are left out at their default: old digests stay valid."""
+        whole = self.model_dump(mode="json", exclude={"recruitment", "package", "platforms", "metrics"})
         for table, names in _LATER.items():
             rows = whole[table] if isinstance(whole[table], list) else [whole[table]]
             for row in rows:

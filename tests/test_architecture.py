@@ -28,6 +28,7 @@ PURE = (
     "experiments/declared.py",
     "experiments/definition.py",
     "experiments/errors.py",
+    "experiments/package_table.py",
     "experiments/page_tables.py",
     "experiments/texts.py",
     "experiments/simulation/*.py",

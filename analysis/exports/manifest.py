@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from analysis.exports.base import ExportError
-from analysis.exports.pictures import FOLDER
 from stimuli.spec import content_key
 
 NAME = "manifest.json"
 VERSION = 1
+PLAIN = re.compile(r"([A-Za-z0-9_\-]+/)?[A-Za-z0-9_\-]+(\.[A-Za-z0-9_\-]+)*")
+"""Names of files: no path leaves the folder by one, on any system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,21 +84,16 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _well_formed(files: object) -> bool:
-    """A list of entries with plain file names, in the folder or among its pictures: a manifest from elsewhere
-    must not make us read other folders.
+    """A list of entries with plain file names, at most one plain folder deep: a manifest from elsewhere must
+    not make us read other folders.
     """
     return isinstance(files, list) and all(
         isinstance(entry, dict)
         and {"name", "bytes", "sha256", "rows"} <= set(entry)
         and isinstance(entry["name"], str)
-        and _is_plain(entry["name"].removeprefix(f"{FOLDER}/"))
+        and PLAIN.fullmatch(entry["name"])
         for entry in files
     )
-
-
-def _is_plain(name: str) -> bool:
-    """Whether it names a file and no other folder, on any system."""
-    return name not in ("", ".", "..") and not {"/", "\\", "\0"} & set(name)
 
 
 def _file_problems(folder: Path, entry: Mapping[str, Any]) -> list[str]:

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from analysis.departures import report_facts
 from analysis.exports import get_exporter, manifest
+from analysis.exports.accompany import Shape, accompany
 from analysis.exports.base import ExportError
 from analysis.exports.pictures import write_pictures
 from analysis.exports.planned import write_plan
@@ -77,9 +78,13 @@ def export_study(
         written.mkdir()
         rows = exporter(Public(reader) if request.public else reader, written)
         (written / DEFINITION).write_text(definition_text(study), encoding="utf-8")
-        shown = write_pictures(study, written) if request.pictures else {}
-        plan = write_plan(report_facts(study), written)
-        files = manifest.described(written, {**rows, **shown, **plan, DEFINITION: 1})
+        rows = dict(rows) | (write_pictures(study, written) if request.pictures else {})
+        # The stored plan names people who acknowledged warnings.
+        plan = {} if request.public else write_plan(report_facts(study), written)
+        rows |= {**plan, DEFINITION: 1}
+        shape = Shape(reader.extra, request.cleaned, request.public, request.release, origins)
+        rows |= accompany(study, written, rows, shape)
+        files = manifest.described(written, rows)
         sealed = manifest.sealed(_content(study, request, origins, files))
         manifest.write(written, sealed)
         if folder.exists():

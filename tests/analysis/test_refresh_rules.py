@@ -41,9 +41,9 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Which studies were read whole."""
     seen: list[str] = []
 
-    def counting(study: Study, *, progress: Progress | None = None) -> Frames:
+    def counting(study: Study, *, release: str = "", progress: Progress | None = None) -> Frames:
         seen.append(study.slug)
-        return read_frames(study, progress=progress)
+        return read_frames(study, release=release, progress=progress)
 
     monkeypatch.setattr(refresh, "read_frames", counting)
     return seen

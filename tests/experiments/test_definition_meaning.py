@@ -48,13 +48,14 @@ def test_what_the_digest_covers_has_the_keys_of_the_first_studies() -> None:
     }  # fmt: skip
     assert set(met["render"]) == {"colormap", "alpha", "clip_low", "clip_high", "absolute", "tile_px"}
     assert [set(row) for row in met["conditions"]] == [{"name", "role", "slots", "explainer", "label"}] * 2
-    assert not {"answers", "recruitment", "platforms", "metrics", "presentation"} & set(met)
+    assert not {"answers", "recruitment", "package", "platforms", "metrics", "presentation"} & set(met)
 
 
 @pytest.mark.parametrize(
     "changes",
     [
         {"recruitment": {"description": "Look at animals.", "keywords": ["animals"]}},
+        {"package": {"licence": "CC-BY-4.0", "authors": ["Ada Lovelace"], "doi": "10.5281/zenodo.1"}},
         {"platforms": {"prolific": {"batch": "b"}}},
         {"metrics": [{"name": "insertion"}]},
     ],

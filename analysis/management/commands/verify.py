@@ -7,10 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError, ProgrammingError
 
 from analysis.exports import manifest
 from analysis.exports.base import ExportError
 from analysis.models import Release
+
+
+def is_issued_here(digest: str) -> bool:
+    """Whether this installation wrote the export. One without a database, or an empty one, wrote none."""
+    try:
+        return Release.objects.filter(digest=digest).exists()
+    except (OperationalError, ProgrammingError):
+        return False
 
 
 class Command(BaseCommand):
@@ -33,7 +42,7 @@ class Command(BaseCommand):
             f"on {content['created_at']}."
         )
         # A forger can rewrite files and manifest together; only the issuer's own record reveals this.
-        if Release.objects.filter(digest=content["digest"]).exists():
+        if is_issued_here(content["digest"]):
             self.stdout.write("This installation issued it.")
         else:
             self.stdout.write(

@@ -1,0 +1,172 @@
+"""The files that make a package readable and re-runnable by a stranger, beside the tables themselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+
+from django.utils import timezone
+
+from analysis.columns import Column, codebook
+from analysis.departures import report_facts
+from analysis.exports import study_file
+from analysis.exports.delimited import guarded, write_rows
+from analysis.exports.readme import Described, files
+from analysis.exports.rebuilding import absent_sections, made_from
+from analysis.exports.study_file import OriginFile, StudyFile, read_tables
+from analysis.frames import Frames
+from analysis.refresh import REPORTED, make_report
+from analysis.reports.base import ReportError, StudyFacts
+from analysis.reports.report import Report
+from analysis.tables import code_version, study_facts
+from experiments.definition import StudyDefinition
+from experiments.models import Response, Study
+
+ANALYSED = ("trials", "participants", "stimuli")
+"""The tables that a report is made of."""
+REPORT_MAX = 200_000
+"""Answers up to which an export makes the report too: it would hold all of them in memory."""
+CONDITIONS = "conditions.csv"
+CONDITION_HEADS = ("condition", "label", "role", "wanted", "method")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What was written: the columns that kinds of trial added, and of the request what matters here."""
+
+    extra: tuple[Column, ...]
+    cleaned: bool
+    public: bool
+    release: str
+    origins: Sequence[str]
+
+
+def accompany(study: Study, folder: Path, written: Mapping[str, int], shape: Shape) -> dict[str, int]:
+    """Writes study.json and the reports of the moment into a folder that holds the tables already; returns
+    rows per file. A sealed report holds no result, as everywhere.
+    """
+    is_large = Response.objects.filter(session__study=study).count() > REPORT_MAX
+    # An extension's report also tells of its parent, whose rows are not in this package.
+    is_partial = shape.cleaned or bool(study.definition.get("extends"))
+    rows: dict[str, int] = {}
+    reports: dict[str, Report] = {}
+    parts = {}
+    for origin in () if shape.public else shape.origins:
+        facts = report_facts(study, origin)
+        if is_large and not is_partial:
+            # `report --from` makes it from the files alone.
+            parts[origin] = OriginFile(facts)
+            continue
+        try:
+            _refuse(origin, is_large=is_large)
+            reports[origin] = make_report(study, origin, release=shape.release)
+            rows |= _write_report(folder, reports[origin])
+            parts[origin] = OriginFile(facts, report=report_name(origin))
+        except ReportError as error:
+            parts[origin] = OriginFile(facts, why=str(error))
+    content = StudyFile(
+        version=study_file.VERSION,
+        code_version=code_version(),
+        study=study.slug,
+        paradigm=study.paradigm,
+        cleaned=shape.cleaned,
+        tables=_tables(written),
+        extra=shape.extra,
+        origins=parts,
+    )
+    if content.tables and is_partial and reports:
+        content = _with_absent(content, reports, read_tables(folder, content))
+    rows |= _write_conditions(folder, study_facts(study))
+    if not shape.public:
+        (folder / study_file.NAME).write_text(study_file.as_text(content), encoding="utf-8")
+        rows[study_file.NAME] = len(parts)
+    rows |= _write_scripts(folder, study.paradigm) if content.tables else {}
+    return rows | _write_words(study, folder, content, {**written, **rows})
+
+
+def _tables(written: Mapping[str, int]) -> dict[str, str]:
+    """The file of each table; none if the format is not one of tables."""
+    named = {table: [f for f in written if _is_table(f, table)] for table in ANALYSED}
+    return {table: names[0] for table, names in named.items() if names}
+
+
+def _is_table(name: str, table: str) -> bool:
+    return name == f"{table}.csv" or name.endswith(f"-{table}_data.csv")
+
+
+def _refuse(origin: str, *, is_large: bool) -> None:
+    """ReportError if no report is made at the export: none is asked for of previews."""
+    if origin not in REPORTED:
+        raise ReportError(f"Sessions of origin '{origin}' have no report.")
+    if is_large:
+        raise ReportError(
+            f"The study has more than {REPORT_MAX:,} answers, so no report was made at the export, and this "
+            "package does not hold all of its sessions: export it whole and give that to report --from."
+        )
+
+
+def report_name(origin: str) -> str:
+    return f"report-{origin}.json"
+
+
+def _write_report(folder: Path, report: Report) -> dict[str, int]:
+    """The report as JSON, and unless it is sealed its first table as CSV."""
+    name = report_name(report.origin)
+    text = json.dumps(report.json(), indent=1, ensure_ascii=False, allow_nan=False)
+    (folder / name).write_text(text + "\n", encoding="utf-8")
+    table = next((main.table for main in report.main if main.table is not None), None)
+    if table is None or report.seal.sealed:
+        return {name: 1}
+    first = f"table1-{report.origin}.csv"
+    write_rows(folder / first, list(table.columns), ([guarded(cell) for cell in row] for row in table.rows))
+    return {name: 1, first: len(table.rows)}
+
+
+def _write_conditions(folder: Path, facts: StudyFacts) -> dict[str, int]:
+    """conditions.csv: the conditions in their order, with what a script must know of them."""
+    rows = [
+        [guarded(c.name), guarded(c.label), c.role, str(c.wanted), guarded(c.method)]
+        for c in facts.conditions
+    ]
+    write_rows(folder / CONDITIONS, list(CONDITION_HEADS), rows)
+    return {CONDITIONS: len(rows)}
+
+
+def _write_scripts(folder: Path, paradigm: str) -> dict[str, int]:
+    """The scripts of the paradigm as they stand; none if there are none. A script is one unit of its file."""
+    there = {"analysis.py": f"{paradigm}.py", "analysis.R": f"{paradigm}.R"}
+    copied = {}
+    for name, source in there.items():
+        script = resources.files("analysis.exports.scripts") / source
+        if script.is_file():
+            (folder / name).write_bytes(script.read_bytes())
+            copied[name] = 1
+    return copied
+
+
+def _write_words(study: Study, folder: Path, content: StudyFile, rows: Mapping[str, int]) -> dict[str, int]:
+    """README, citation, licence if there is one, and the description of the tables."""
+    book = codebook(content.extra)
+    columns = {table: [entry for entry in book if entry["table"] == table] for table in content.tables}
+    # Read anew: these words are no part of the digest, by which parsed definitions are kept.
+    definition = StudyDefinition.model_validate(study.definition)
+    package = Described(definition, content, rows, columns, study.digest, timezone.now().date())
+    made = files(package)
+    for name, text in made.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return dict.fromkeys(made, 1)
+
+
+def _with_absent(content: StudyFile, reports: Mapping[str, Report], kept: Frames) -> StudyFile:
+    """The same, knowing which sections of each report the kept sessions cannot give."""
+    parts = {
+        origin: replace(
+            content.origins[origin],
+            absent=absent_sections(report, made_from(kept, content, origin, report.made_at)),
+        )
+        for origin, report in reports.items()
+    }
+    return replace(content, origins={**content.origins, **parts})

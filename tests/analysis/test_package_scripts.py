@@ -1,0 +1,157 @@
+"""The scripts in a package give the report's numbers, in Python and in R, without this project."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.exports import manifest
+from analysis.exports.release import Request, export_study
+from experiments.models import Slot, Study, Trial
+from tests.analysis.stored import cast, full, opened, sitting
+from tests.rlang import rscript
+
+pytestmark = pytest.mark.django_db
+Numbers = dict[tuple[str, str, str], float]
+
+
+def by_python(folder: Path, out: Path, origin: str) -> list[str]:
+    # -I: neither this project's folder nor its settings are there for the script.
+    return [sys.executable, "-I", str(folder / "analysis.py"), "--origin", origin, "--out", str(out)]
+
+
+def by_r(folder: Path, out: Path, origin: str) -> list[str]:
+    return [rscript(), "--vanilla", str(folder / "analysis.R"), str(folder), origin, str(out)]
+
+
+LANGUAGES = {"python": by_python, "r": by_r}
+
+
+@pytest.fixture(params=LANGUAGES)
+def script(request: pytest.FixtureRequest) -> Callable[..., tuple[Numbers, str]]:
+    """Runs the script of one language on a package, and returns its numbers and what it printed."""
+
+    def run(folder: Path, origin: str = "human") -> tuple[Numbers, str]:
+        out = folder.parent / f"{request.param}.csv"
+        words = LANGUAGES[request.param](folder, out, origin)
+        done = subprocess.run(words, capture_output=True, text=True, cwd=folder.parent)
+        assert done.returncode == 0, done.stderr
+        with out.open(newline="") as handle:
+            rows = list(csv.DictReader(handle))
+        return {(r["analysis"], r["name"], r["measure"]): float(r["value"]) for r in rows}, done.stdout
+
+    return run
+
+
+def expected(report: dict[str, Any]) -> Iterator[tuple[tuple[str, str, str], float | None]]:
+    """The numbers of a report under the names that the scripts give them; None: there is no such number."""
+    for row in report["conditions"]:
+        name, intervals = row["name"], row["intervals"]
+        yield ("conditions", name, "n"), row["n"]
+        yield ("conditions", name, "accuracy_mean"), row["accuracy_mean"]
+        ends = intervals["accuracy_mean"] or (None, None)
+        yield from zip(
+            [("conditions", name, "accuracy_low"), ("conditions", name, "accuracy_high")], ends, strict=True
+        )
+        for number, accuracy in enumerate(row["accuracy"], start=1):
+            yield ("conditions", name, f"block_{number}"), accuracy
+            yield ("conditions", name, f"utility_block_{number}"), row["utility_k"][number - 1]
+        if row["role"] == "baseline":
+            continue
+        yield ("utility", name, "utility"), row["utility"]
+        for key, of in (("", "utility_fieller"), ("together_", "utility_simultaneous")):
+            low, high = intervals[of] or (None, None)
+            yield ("utility", name, f"{key}low"), low
+            yield ("utility", name, f"{key}high"), high
+    for contrast in report["planned"]["contrasts"]:
+        name = contrast["condition"]
+        for measure in ("difference", "t", "df", "p"):
+            yield ("dunnett", name, measure), contrast[measure]
+        for measure, end in zip(("low", "high"), contrast["ci"], strict=True):
+            yield ("dunnett", name, measure), end
+    for measure in ("F", "p", "df_between", "df_within", "eta_squared"):
+        yield ("anova", "", measure), report["anova"][measure]
+    for pair in report["tukey"]["pairs"]:
+        # The report takes the later condition less the earlier.
+        name = f"{pair['first']} - {pair['second']}"
+        yield ("tukey", name, "difference"), pair["difference"]
+        yield ("tukey", name, "p"), pair["p"]
+        yield ("tukey", name, "low"), pair["ci"][0]
+        yield ("tukey", name, "high"), pair["ci"][1]
+
+
+def agrees(report: dict[str, Any], numbers: Numbers) -> int:
+    """How many numbers agree to 1e-6; every number of the report that has a name must."""
+    wanted = dict(expected(report))
+    for key, value in wanted.items():
+        if value is None:
+            assert key not in numbers, key
+        else:
+            assert key in numbers and abs(numbers[key] - value) < 1e-6, (key, value, numbers.get(key))
+    return len(wanted)
+
+
+def answered(study: Study, people: dict[str, int]) -> None:
+    """So many people per condition, each with a share of right answers of their own."""
+    rng = np.random.default_rng(16)
+    share = {"baseline": 0.5, "control": 0.55, "grad_cam": 0.8}
+    for condition, count in people.items():
+        for number in range(count):
+
+            def right(trial: Trial, condition: str = condition) -> bool:
+                return bool(trial.check_kind) or bool(rng.random() < share[condition])
+
+            sitting(study, f"{condition}-{number}", condition=condition, right=right, minutes=10 + number)
+
+
+def package(study: Study, folder: Path, request: Request | None = None) -> tuple[Path, dict[str, Any]]:
+    Study.objects.filter(pk=study.pk).update(state="closed")
+    study.refresh_from_db()
+    export_study(study, folder / "package", request or Request())
+    report = json.loads((folder / "package" / "report-human.json").read_text())
+    return folder / "package", report
+
+
+def test_it_gives_the_numbers_of_the_report(
+    script: Callable[..., tuple[Numbers, str]], tmp_path: Path
+) -> None:
+    study = opened(slots=9)
+    cast(study)
+    answered(study, {"baseline": 8, "control": 7, "grad_cam": 8})
+    folder, report = package(study, tmp_path)
+    numbers, printed = script(folder)
+    assert agrees(report, numbers) > 50
+    assert "One-way ANOVA" in printed and "Grad-CAM" in printed
+    assert not manifest.check(folder).problems, "the script wrote into the package"
+
+
+def test_it_keeps_the_rules_for_few_people_and_uneven_plans(
+    script: Callable[..., tuple[Numbers, str]], tmp_path: Path
+) -> None:
+    study = opened(slots=9)
+    answered(study, {"baseline": 8, "control": 3, "grad_cam": 8})
+    unused = study.slots.filter(condition__name="control", holder=None)
+    Slot.objects.filter(pk__in=list(unused.values_list("pk", flat=True))[2:]).delete()
+    folder, report = package(study, tmp_path)
+    assert report["planned"]["variances"] == "separate", "the planned sizes differ by more than a half"
+    numbers, _ = script(folder)
+    agrees(report, numbers)
+    assert ("dunnett", "control", "p") not in numbers and ("dunnett", "grad_cam", "p") in numbers
+
+
+def test_it_says_when_nobody_is_a_person(script: Callable[..., tuple[Numbers, str]], tmp_path: Path) -> None:
+    study = opened(slots=6)
+    full(study, origin="simulated")
+    folder = tmp_path / "package"
+    export_study(study, folder, Request(cleaned=True, origin="simulated"))
+    numbers, printed = script(folder, "simulated")
+    agrees(json.loads((folder / "report-simulated.json").read_text()), numbers)
+    assert printed.startswith("Computational observers, not people.")
