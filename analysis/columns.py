@@ -7,6 +7,7 @@ study's kinds of trial declare; no other column is in any table.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import get_args
 
 from analysis.timing import FRAMES_MIN, Timing
@@ -14,7 +15,7 @@ from experiments.kinds import KINDS
 from experiments.kinds.base import INSTRUCTED, REPEAT, Column, Dtype, Phase
 from experiments.paradigms import PARADIGMS, get_paradigm
 
-__all__ = ["TABLES", "UNITS", "Column", "Dtype", "codebook", "columns_of", "names"]
+__all__ = ["TABLES", "UNITS", "Asked", "Column", "Dtype", "codebook", "columns_of", "names"]
 
 STUDY = Column("study", "text", "Slug of the study.")
 PERSON = Column("participant", "text", "Keyed pseudonym of a person; the same within one release only.")
@@ -42,6 +43,16 @@ PLAN = Column(
     "integer",
     "Ordinal of the matched plan within its condition, from 0: same items, order and sides.",
 )
+MISSING = Column(
+    "missing",
+    "text",
+    "Why cells of this row are empty: column=code, separated by semicolons. The codes are not_reached, "
+    "not_recorded and withdrawn; an empty cell that is not named here is not_applicable.",
+)
+CHECK = Column("check", "text", "Kind of check; empty for a trial that is none.", levels=(INSTRUCTED, REPEAT))
+BLOCK = Column("block", "integer", "Block of training and test, from 0.")
+PHASE = Column("phase", "text", "Part of the block.", levels=get_args(Phase))
+KIND = Column("kind", "text", "Kind of trial.", levels=tuple(KINDS))
 
 TRIALS = (
     STUDY,
@@ -53,16 +64,21 @@ TRIALS = (
     ARM,
     SLOT,
     PLAN,
-    Column("block", "integer", "Block of training and test, from 0."),
-    Column("phase", "text", "Part of the block.", levels=get_args(Phase)),
-    Column("kind", "text", "Kind of trial.", levels=tuple(KINDS)),
-    Column("check", "text", "Kind of check; empty for a trial that is none.", levels=(INSTRUCTED, REPEAT)),
+    BLOCK,
+    PHASE,
+    KIND,
+    CHECK,
     Column("trial_index", "integer", "Position in the slot's plan, from 0, checks included."),
     Column("scored_index", "integer", "Position among the scored trials, from 0; empty for all others."),
     Column("item", "text", "Key of the item; empty if a check shows none."),
     Column("explained", "flag", "Whether an explanation was shown."),
-    Column("response", "text", "The answer: the chosen value, or JSON if an answer is more than a choice."),
+    Column(
+        "response",
+        "text",
+        'The answer: the chosen value; "seen" if the page asked nothing; JSON if it is more than a choice.',
+    ),
     Column("model_label", "text", "What the model says about the item."),
+    Column("truth", "text", "Class that the item really belongs to; empty if a check shows none."),
     Column("matches_model", "number", "Scored trials: agreement of the answer with the model, 1 or 0."),
     Column("matches_truth", "number", "Scored trials: agreement of the answer with the true class, 1 or 0."),
     Column("check_passed", "flag", "Checks: whether the answer was the expected one."),
@@ -112,6 +128,7 @@ TRIALS = (
     Column("reservoir_ms", "integer", "How long the reservoir was open during the trial.", "ms"),
     Column("focus_losses", "integer", "How often the page lost the focus during the trial."),
     Column("reloads", "integer", "How often the page was reloaded during the trial."),
+    MISSING,
 )
 
 PARTICIPANTS = (
@@ -200,6 +217,7 @@ PARTICIPANTS = (
     Column("language", "text", "Language of the browser."),
     Column("answers", "json", "Answers to the questions before and after, by question id."),
     Column("comment", "text", "Free text at the end, as it was typed."),
+    MISSING,
 )
 
 STIMULI = (
@@ -218,7 +236,7 @@ STIMULI = (
     Column("image_key", "text", "Digest of the pixels or of the text that the network saw."),
     Column("stimulus_key", "text", "Content key of the stimulus: the same key is the same file."),
     Column("attribution_key", "text", "Content key of the raw map; empty for the baseline, which has none."),
-    Column("picture_digest", "text", "SHA-256 of the file that was shown."),
+    Column("picture_digest", "text", "Digest of what was shown: equal exactly for pictures that look equal."),
     Column("state", "text", "State of the rendering.", levels=("missing", "claimed", "done", "failed")),
     Column("width_px", "integer", "Width of the picture.", "px"),
     Column("height_px", "integer", "Height of the picture.", "px"),
@@ -258,12 +276,125 @@ STIMULI = (
     ),
 )
 
-TABLES: dict[str, tuple[Column, ...]] = {"trials": TRIALS, "participants": PARTICIPANTS, "stimuli": STIMULI}
+QUESTIONS = (
+    STUDY,
+    PERSON,
+    SESSION,
+    ORIGIN,
+    Column("when", "text", "Before or after the trials, or in the quiz.", levels=("before", "after", "quiz")),
+    Column("attempt", "integer", "Try at the page, from 0."),
+    Column("question", "text", "Id of the question in the definition."),
+    Column("kind", "text", "Kind of question.", levels=("choice", "number", "text")),
+    Column("prompt", "text", "The question as people read it."),
+    Column("answer", "text", "The answer; the codebook lists the levels of each question in their order."),
+    Column("level", "integer", "Position of the answer among the declared choices, from 0; else empty."),
+)
+
+GATES = (
+    STUDY,
+    PERSON,
+    SESSION,
+    ORIGIN,
+    Column("gate", "text", "Kind of gate. Those of a check of colour vision are in no export."),
+    Column("attempt", "integer", "Try at the gate, from 0."),
+    Column("passed", "flag", "Whether the try passed; empty if nothing is judged."),
+    Column("at", "time", "When the server stored the try.", "UTC"),
+    Column("after_s", "number", "From arrival to the try.", "s"),
+)
+
+EVENTS = (
+    STUDY,
+    PERSON,
+    SESSION,
+    ORIGIN,
+    Column("kind", "text", "Kind of event."),
+    Column("trial_index", "integer", "Position of the trial in the slot's plan; empty outside the trials."),
+    Column("at_ms", "integer", "On the page's clock, which begins anew when the page is loaded.", "ms"),
+    Column("detail", "json", "What the page told about it."),
+    Column("received_at", "time", "When the server stored the event.", "UTC"),
+)
+
+OPENINGS = (
+    STUDY,
+    PERSON,
+    SESSION,
+    ORIGIN,
+    Column("trial_index", "integer", "Position in the slot's plan of the trial that was open."),
+    Column("at_ms", "integer", "On the page's clock, which begins anew when the page is loaded.", "ms"),
+    Column("duration_ms", "integer", "Until the reservoir was closed on the same page.", "ms"),
+    MISSING,
+)
+
+PLANS = (
+    STUDY,
+    Column("pilot", "flag", "A slot of the pilot; the digest of the plans is of all others."),
+    SLOT,
+    Column("lane", "text", "Which sessions may claim the slot."),
+    ARM,
+    Column("slot_condition", "text", "The condition of all trials of the slot; empty if it mixes them."),
+    PLAN,
+    Column("trial_index", "integer", "Position in the slot's plan, from 0."),
+    BLOCK,
+    PHASE,
+    KIND,
+    CHECK,
+    Column("item", "text", "Key of the item; empty if a check shows none."),
+    CONDITION,
+    ROLE,
+    Column("explained", "flag", "Whether an explanation is shown."),
+    Column("choices", "json", "The answer buttons from left to right: value, text, key."),
+    Column("label", "text", "What the page reveals beside the picture; empty: nothing."),
+    Column("expected", "text", "The answer that a check asks for; empty for other trials."),
+    Column("right", "text", "The answer that counts as right for the score; empty: none does."),
+    Column("reservoir", "json", "Positions of the training trials that may be consulted."),
+    Column("others", "json", "Further stimuli of the page by role, as item and condition."),
+    Column("variant", "text", "Tells several stimuli of an item under a condition apart: key of a solution."),
+    Column("extra", "json", "What only this kind of trial needs."),
+)
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    "trials": TRIALS,
+    "participants": PARTICIPANTS,
+    "stimuli": STIMULI,
+    "questions": QUESTIONS,
+    "gates": GATES,
+    "events": EVENTS,
+    "openings": OPENINGS,
+    "plans": PLANS,
+}
 UNITS = {
     "trials": "one row per answer",
     "participants": "one row per sitting",
     "stimuli": "one row per picture",
+    "questions": "one row per answer to a question",
+    "gates": "one row per try at a gate",
+    "events": "one row per event",
+    "openings": "one row per opening of the reservoir",
+    "plans": "one row per planned trial of every slot",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question of the study or of its quiz; `levels` in the declared order."""
+
+    id: str
+    when: str
+    kind: str
+    prompt: str
+    levels: tuple[str, ...]
+
+    def entry(self) -> dict[str, str]:
+        """Its row in the codebook."""
+        return {
+            "table": "questions",
+            "column": "answer",
+            "dtype": "integer" if self.kind == "number" else "text",
+            "unit": "",
+            "levels": "; ".join(self.levels),
+            "meaning": f"{self.when}: {self.prompt}",
+            "question": self.id,
+        }
 
 
 def columns_of(table: str, extra: Sequence[Column] = ()) -> tuple[Column, ...]:
@@ -275,8 +406,8 @@ def names(table: str, extra: Sequence[Column] = ()) -> tuple[str, ...]:
     return tuple(column.name for column in columns_of(table, extra))
 
 
-def codebook(extra: Sequence[Column] = ()) -> list[dict[str, str]]:
-    """One row per column of every table, in the order of the files."""
+def codebook(extra: Sequence[Column] = (), asked: Sequence[Asked] = ()) -> list[dict[str, str]]:
+    """One row per column of every table, in the order of the files, then one per question that was asked."""
     return [
         {
             "table": table,
@@ -285,7 +416,8 @@ def codebook(extra: Sequence[Column] = ()) -> list[dict[str, str]]:
             "unit": column.unit,
             "levels": "; ".join(column.levels),
             "meaning": column.meaning,
+            "question": "",
         }
         for table in TABLES
         for column in columns_of(table, extra)
-    ]
+    ] + [question.entry() for question in asked]

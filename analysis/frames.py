@@ -1,14 +1,15 @@
-"""The three tables of a study as frames with declared columns; no database, no paradigm."""
+"""The tables of a study as frames with declared columns; no database, no paradigm."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Protocol
 
 import pandas as pd
 
-from analysis.columns import Column, Dtype, columns_of, names
+from analysis.columns import Asked, Column, Dtype, columns_of, names
 
 DTYPES: Mapping[Dtype, str] = {
     "text": "string",
@@ -25,6 +26,28 @@ class MixedOrigins(ValueError):
 
 
 Rows = Iterable[Sequence[object] | Mapping[str, object]]
+PART_ROWS = 5_000
+"""Rows of a table that are held as Python objects at once."""
+
+
+class Tables(Protocol):
+    """What an export is written from: tables in parts, or as a whole where a format needs that."""
+
+    @property
+    def extra(self) -> tuple[Column, ...]: ...
+
+    @property
+    def listed(self) -> tuple[str, ...]: ...
+
+    @property
+    def asked(self) -> Sequence[Asked]: ...
+
+    @property
+    def is_public(self) -> bool: ...
+
+    def parts(self, table: str) -> Iterator[pd.DataFrame]: ...
+
+    def frames(self) -> Frames: ...
 
 
 def frame(table: str, rows: Rows, extra: Sequence[Column] = ()) -> pd.DataFrame:
@@ -40,14 +63,37 @@ def frame(table: str, rows: Rows, extra: Sequence[Column] = ()) -> pd.DataFrame:
     return conform(pd.DataFrame(rows, columns=list(declared)), table, extra)
 
 
-def streamed(table: str, rows: Rows, extra: Sequence[Column] = (), size: int = 20_000) -> pd.DataFrame:
-    """The same from a stream, `size` rows at a time, so that a large study is never held as Python
-    objects.
-    """
-    stream, parts = iter(rows), []
+def parts(
+    table: str, rows: Rows, extra: Sequence[Column] = (), size: int = PART_ROWS
+) -> Iterator[pd.DataFrame]:
+    """The same from a stream in frames of `size` rows, so that a large study is never held as Python
+    objects; a table without rows is one empty frame."""
+    stream, has_rows = iter(rows), False
     while batch := list(islice(stream, size)):
-        parts.append(frame(table, batch, extra))
-    return pd.concat(parts, ignore_index=True) if parts else frame(table, [], extra)
+        has_rows = True
+        yield frame(table, batch, extra)
+    if not has_rows:
+        yield frame(table, [], extra)
+
+
+def streamed(table: str, rows: Rows, extra: Sequence[Column] = (), size: int = PART_ROWS) -> pd.DataFrame:
+    """The whole table from a stream."""
+    return joined(table, parts(table, rows, extra, size), extra)
+
+
+def joined(table: str, of: Iterable[pd.DataFrame], extra: Sequence[Column] = ()) -> pd.DataFrame:
+    """The whole table from its parts. Equal texts are one object, and columns are joined one by one, so that
+    no second copy of the table is held."""
+    known: dict[str, str] = {}
+    stored: dict[str, list[pd.Series]] = {name: [] for name in names(table, extra)}
+    for part in of:
+        for name in stored:
+            series = part[name]
+            is_text = series.dtype == DTYPES["text"]
+            stored[name].append(series.map(lambda text: known.setdefault(text, text)) if is_text else series)
+    if not any(stored.values()):
+        return frame(table, [], extra)
+    return pd.DataFrame({name: pd.concat(stored.pop(name), ignore_index=True) for name in list(stored)})
 
 
 def conform(made: pd.DataFrame, table: str, extra: Sequence[Column] = ()) -> pd.DataFrame:
@@ -74,10 +120,16 @@ def is_unverified(people: pd.DataFrame) -> pd.Series:
     return (people["arrival"] == "unverified").astype(bool)
 
 
+def is_kept(people: pd.DataFrame) -> pd.Series:
+    """Which of these sessions belong to the main result: of people who are not unverified, kept by screening,
+    and not left out by hand."""
+    return (people["status"] == "passed") & ~by_hand(people) & ~is_unverified(people)
+
+
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """All tables of one study, or of a part of its sessions. `extra` are the columns of `trials` that the
-    study's kinds of trial add.
+    """The tables of one study that are analysed, or of a part of its sessions. `extra` are the columns of
+    `trials` that the study's kinds of trial add.
     """
 
     trials: pd.DataFrame
@@ -88,6 +140,26 @@ class Frames:
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
         return {"trials": self.trials, "participants": self.participants, "stimuli": self.stimuli}
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        return tuple(self.tables)
+
+    @property
+    def asked(self) -> Sequence[Asked]:
+        """Questions are in a table of their own, which is not analysed."""
+        return ()
+
+    @property
+    def is_public(self) -> bool:
+        """Whether the profile for publication has been applied."""
+        return False
+
+    def parts(self, table: str) -> Iterator[pd.DataFrame]:
+        yield self.tables[table]
+
+    def frames(self) -> Frames:
+        return self
 
     @property
     def origins(self) -> list[str]:
@@ -114,13 +186,14 @@ class Frames:
         return self.keeping(self.participants["status"] == "passed")
 
     def kept(self) -> Frames:
-        """The sessions of the main result: of people who are not unverified, kept by screening, and not left
-        out by hand."""
-        people = self.participants
-        return self.keeping((people["status"] == "passed") & ~by_hand(people) & ~is_unverified(people))
+        """The sessions of the main result."""
+        return self.keeping(is_kept(self.participants))
 
     def keeping(self, mask: pd.Series) -> Frames:
         """The chosen sessions (rows of `participants`) with their trials; stimuli stay as they are."""
+        if mask.all():
+            # A study of one origin: no second copy of a million rows.
+            return self
         people = self.participants[mask].reset_index(drop=True)
         trials = self.trials[self.trials["session"].isin(people["session"])].reset_index(drop=True)
         return Frames(trials, people, self.stimuli, self.extra)

@@ -9,12 +9,12 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import pictures, rendering, serving, study
+from benchmarks import pictures, rendering, serving, study, volume
 from benchmarks.methods import METHODS
 from benchmarks.serving import LATER
-from benchmarks.tables import met, show_rendering, show_study
+from benchmarks.tables import met, show_rendering, show_study, show_volume
 
-PARTS = ("serving", "rendering", "study")
+PARTS = ("serving", "rendering", "study", "volume")
 SHARE_GOAL, CPU_GOAL_MS, PADDING_GOAL_MS = 0.6, 2.0, 1.0
 
 
@@ -38,6 +38,10 @@ def main() -> int:
         with console.status("") as status:
             built = study.measure(build, status.update)
         show_study(console, built)
+    if options.only in (None, "volume"):
+        with console.status("") as status:
+            taken = volume.measure(status.update)
+        show_volume(console, taken)
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import study
+from benchmarks import study, volume
 from benchmarks.rendering import FAMILY_NAME, SIX_NAME, Group, Measured, Row
 
 BOUND_GOAL, FAMILY_GOAL, HOST_GOAL = 1.15, 8.0, 0.10
@@ -166,3 +166,21 @@ def _memory(run: study.Measured) -> Table:
         most = max(each.mb for each in samples)
         table.add_row(str(worker + 1), f"{end:.0f}", *(f"{value:.0f}" for value in (*at, most)))
     return table
+
+
+def show_volume(console: Console, taken: list[volume.Taken]) -> None:
+    """Each command at each number of answers, beside the smallest number."""
+    table = Table(title="Many answers: each command in a process of its own, SQLite")
+    for head in ("command", "answers", "peak MiB", "x the least", "s", "answers per s"):
+        table.add_column(head, justify="left" if head == "command" else "right")
+    least = {row.command: row for row in reversed(taken)}
+    for row in taken:
+        table.add_row(
+            row.command, f"{row.answers:,}", f"{row.peak_mib:.0f}",
+            f"{row.peak_mib / least[row.command].peak_mib:.2f}", f"{row.wall_s:.0f}",
+            f"{row.answers / row.wall_s:.0f}",
+        )  # fmt: skip
+    console.print(table)
+    for command, goal_mib in volume.GOALS_MIB.items():
+        most = max(row.peak_mib for row in taken if row.command == command)
+        console.print(f"{command}: {most:.0f} MiB at most {met(most <= goal_mib, f'under {goal_mib:g} MiB')}")

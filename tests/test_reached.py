@@ -18,6 +18,7 @@ ANYBODY = "analyses of any table, and power for each planned test (issue 16)"
 ALLOWED: dict[str, str] = {
     "analysis.exports.delimited.read": "labs read an export with it (docs/data.md)",
     "analysis.exports.delimited.unguarded": "the exact text of a cell (docs/data.md)",
+    "analysis.missing.code_of": "labs ask why a cell is empty (docs/data.md)",
     "analysis.stimulus_rows.spec_of": "reviewers make a picture again with it (docs/data.md)",
     "analysis.records.records_from": "a lab writes its table of answers as records (docs/data.md)",
     "analysis.stats.power.effect_size_f": ANYBODY,

@@ -1,4 +1,4 @@
-"""Formats of an export: name -> (frames, manifest, folder) -> None, imported on first use."""
+"""Formats of an export: name -> (tables, folder) -> rows per file, imported on first use."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ EXPORTERS: Table[Exporter] = Table(
     "format of an export",
     {
         "csv": "analysis.exports.delimited:write",
+        "parquet": "analysis.exports.parquet:write",
         "pasta": "analysis.exports.pasta:write",
     },
 )

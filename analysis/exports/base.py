@@ -1,4 +1,4 @@
-"""What an exporter is: frames and a folder in, files and their row counts out."""
+"""What an exporter is: tables and a folder in, files and their row counts out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from analysis.frames import Frames
+from analysis.frames import Tables
 
 
 class ExportError(ValueError):
@@ -18,4 +18,4 @@ class Exporter(Protocol):
     rows counted).
     """
 
-    def __call__(self, frames: Frames, folder: Path) -> Mapping[str, int]: ...
+    def __call__(self, tables: Tables, folder: Path) -> Mapping[str, int]: ...

@@ -1,35 +1,44 @@
 """CSV that is safe to open in a spreadsheet: UTF-8, RFC 4180, no cell that starts a formula.
 
-A text cell whose first visible character could start a formula (= + - @, tab, return, their full-width forms)
-gets one apostrophe in front; so does a cell that begins with an apostrophe itself. Removing one leading
-apostrophe restores the exact text: nothing is lost. Numbers, flags and times are never touched.
+A text cell whose first visible character could start a formula (= + - @, tab, return, their full-width
+forms) gets one apostrophe in front; so does a cell that begins with an apostrophe itself. A text that is a
+plain number, such as -2, gets none: no spreadsheet computes it, and every program reads it as the number.
+Removing one leading apostrophe restores the exact text: nothing is lost. Numbers, flags and times are never
+touched.
 """
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from analysis.columns import UNITS, Column, codebook, columns_of, names
 from analysis.exports.base import ExportError
-from analysis.frames import Frames, conform
+from analysis.exports.public import DECISIONS
+from analysis.frames import Tables, conform
+from analysis.missing import MEANINGS
 
 STARTERS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+PLAIN = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
+"""A plain number: it starts no formula."""
 NOTE = (
     "Text cells that a spreadsheet could read as a formula, and those that begin with an apostrophe, "
     "carry one extra "
-    "apostrophe in front; remove one leading apostrophe to have the exact text. Empty: not applicable. "
-    "Flags: 1 yes, "
+    "apostrophe in front; remove one leading apostrophe to have the exact text. An empty cell has one of the "
+    "codes of `missing`. Flags: 1 yes, "
     "0 no. Times: UTC, ISO 8601. Encoding: UTF-8."
 )
 
 
 def guarded(text: str) -> str:
     """The text as a cell that no spreadsheet evaluates; `unguarded` is the exact inverse."""
+    if PLAIN.fullmatch(text):
+        return text
     visible = text.lstrip(" \u00a0\u200b\ufeff")
     dangerous = text[:1] in STARTERS or visible[:1] in STARTERS or text.startswith("'")
     return "'" + text if dangerous else text
@@ -39,23 +48,40 @@ def unguarded(cell: str) -> str:
     return cell[1:] if cell.startswith("'") else cell
 
 
-def write(frames: Frames, folder: Path) -> Mapping[str, int]:
-    """trials.csv, participants.csv, stimuli.csv, codebook.csv and codebook.json; returns rows per file."""
-    rows = {}
-    for table, frame in frames.tables.items():
-        columns = {c.name: _cells(frame[c.name], c) for c in columns_of(table, frames.extra)}
-        write_rows(folder / f"{table}.csv", list(columns), zip(*columns.values(), strict=True))
-        rows[f"{table}.csv"] = len(frame)
-    entries = codebook(frames.extra)
+def write(tables: Tables, folder: Path) -> Mapping[str, int]:
+    """One file per table, codebook.csv and codebook.json; returns rows per file."""
+    rows = {f"{table}.csv": _write_table(tables, table, folder) for table in tables.listed}
+    return rows | write_codebook(tables, folder)
+
+
+def write_codebook(tables: Tables, folder: Path) -> dict[str, int]:
+    """codebook.csv and codebook.json; returns rows per file."""
+    entries = [entry for entry in codebook(tables.extra, tables.asked) if entry["table"] in tables.listed]
     heads = list(entries[0])
     write_rows(
         folder / "codebook.csv", heads, ([guarded(entry[head]) for head in heads] for entry in entries)
     )
-    book = {"note": NOTE, "tables": UNITS, "columns": entries}
+    profile = DECISIONS if tables.is_public else None
+    book = {"note": NOTE, "public": profile, "missing": MEANINGS, "tables": UNITS, "columns": entries}
     (folder / "codebook.json").write_text(
         json.dumps(book, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
     )
-    return rows | {"codebook.csv": len(entries), "codebook.json": len(entries)}
+    return {"codebook.csv": len(entries), "codebook.json": len(entries)}
+
+
+def _write_table(tables: Tables, table: str, folder: Path) -> int:
+    """Part after part, so that no table is held; returns its rows."""
+    columns = columns_of(table, tables.extra)
+    count = 0
+
+    def lines() -> Iterator[tuple[str, ...]]:
+        nonlocal count
+        for part in tables.parts(table):
+            count += len(part)
+            yield from zip(*(_cells(part[column.name], column) for column in columns), strict=True)
+
+    write_rows(folder / f"{table}.csv", [column.name for column in columns], lines())
+    return count
 
 
 def read(path: Path, table: str, extra: Sequence[Column] = ()) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.exports.base import ExportError
+from analysis.exports.pictures import FOLDER
 from stimuli.spec import content_key
 
 NAME = "manifest.json"
@@ -55,9 +56,9 @@ def check(folder: Path) -> Checked:
     if content_key(content) != manifest.get("digest"):
         problems.append(f"{NAME}: its digest does not fit its content; it was changed after the export.")
     listed = {entry["name"]: entry for entry in manifest.get("files", [])}
-    for name, entry in listed.items():
-        problems += _file_problems(folder / name, entry)
-    present = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    for entry in listed.values():
+        problems += _file_problems(folder, entry)
+    present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     for name in sorted(present - set(listed) - {NAME}):
         problems.append(f"{name}: stands in the folder and not in the manifest; it is no part of the export.")
     return Checked(manifest, tuple(problems))
@@ -81,26 +82,32 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _well_formed(files: object) -> bool:
-    """A list of entries with plain file names: a manifest from elsewhere must not make us read other
-    folders.
+    """A list of entries with plain file names, in the folder or among its pictures: a manifest from elsewhere
+    must not make us read other folders.
     """
     return isinstance(files, list) and all(
         isinstance(entry, dict)
         and {"name", "bytes", "sha256", "rows"} <= set(entry)
         and isinstance(entry["name"], str)
-        and entry["name"] == Path(entry["name"]).name
+        and _is_plain(entry["name"].removeprefix(f"{FOLDER}/"))
         for entry in files
     )
 
 
-def _file_problems(path: Path, entry: Mapping[str, Any]) -> list[str]:
+def _is_plain(name: str) -> bool:
+    """Whether it names a file and no other folder, on any system."""
+    return name not in ("", ".", "..") and not {"/", "\\", "\0"} & set(name)
+
+
+def _file_problems(folder: Path, entry: Mapping[str, Any]) -> list[str]:
+    name, path = entry["name"], folder / entry["name"]
     if not path.is_file():
-        return [f"{path.name}: the manifest lists it, and it is missing."]
+        return [f"{name}: the manifest lists it, and it is missing."]
+    if not path.resolve().is_relative_to(folder.resolve()):
+        return [f"{name}: is a link that leads out of the folder; it is no part of the export."]
     if sha256(path) == entry["sha256"]:
         return []
     size = path.stat().st_size
     if size != entry["bytes"]:
-        return [
-            f"{path.name}: has {size} bytes instead of {entry['bytes']}; it was changed after the export."
-        ]
-    return [f"{path.name}: its content was changed after the export (same size, another SHA-256)."]
+        return [f"{name}: has {size} bytes instead of {entry['bytes']}; it was changed after the export."]
+    return [f"{name}: its content was changed after the export (same size, another SHA-256)."]

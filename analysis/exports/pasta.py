@@ -12,7 +12,7 @@ import pandas as pd
 
 from analysis.exports.base import ExportError
 from analysis.exports.delimited import guarded, write_rows
-from analysis.frames import Frames, MixedOrigins
+from analysis.frames import Frames, MixedOrigins, Tables
 from analysis.ratings import EXPLANATION, rated_once, rating_rows
 from analysis.records import MAX_BYTES, OF_PAIRS, QUESTIONS, Record, as_text, read_records
 
@@ -24,10 +24,11 @@ ASKED = {name.lower(): name for name in QUESTIONS}
 """Our ids of the six questions, and the format's."""
 
 
-def write(frames: Frames, folder: Path) -> Mapping[str, int]:
+def write(tables: Tables, folder: Path) -> Mapping[str, int]:
     """records.json and index.csv; returns rows per file. Raises ExportError for ratings that a record cannot
     hold: of several origins, of other questions than the six, or with the questions of an explanation asked
     of different people."""
+    frames = tables.frames()
     rows = _ratings(frames)
     names = _Names(frames.stimuli)
     records = list(_records(rows, names))

@@ -1,4 +1,4 @@
-"""One export of a study: frames chosen, files written, manifest chained to the previous export."""
+"""One export of a study: sessions chosen, files written, manifest chained to the previous export."""
 
 from __future__ import annotations
 
@@ -9,47 +9,55 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from django.utils import timezone
 
+from analysis.departures import report_facts
 from analysis.exports import get_exporter, manifest
 from analysis.exports.base import ExportError
-from analysis.frames import Frames
+from analysis.exports.pictures import write_pictures
+from analysis.exports.planned import write_plan
+from analysis.exports.public import Public
+from analysis.frames import is_kept
 from analysis.models import Release
+from analysis.pseudonyms import Pseudonyms
 from analysis.reports.base import seal_of
-from analysis.tables import Progress, Pseudonyms, code_version, read_frames, study_facts, tombstones
+from analysis.tables import Progress, Reader, code_version, study_facts, tombstones
 from experiments.answers import answers_of
-from experiments.models import Study
+from experiments.models import Session, Study
 from experiments.quality import acknowledgements, stimuli_sentences
 from experiments.selectors import definition_of
 
 DEFINITION = "definition.json"
 """The study as it was met, texts included: its content key is the manifest's `study_digest`."""
 LEFT_OUT = (
-    {"what": "the plans of all slots", "named_in": ["manifest.plan_digest"]},
     {"what": "the manifest of the export before this one", "named_in": ["manifest.previous"]},
     {"what": "the archive of the model", "named_in": ["stimuli.predictor_key"]},
     {"what": "the pictures or texts of the items", "named_in": ["stimuli.image_key"]},
     {"what": "the raw maps of the explanations", "named_in": ["stimuli.attribution_key"]},
-    {
-        "what": "the pictures that were shown",
-        "named_in": ["stimuli.stimulus_key", "stimuli.picture_digest"],
-    },
 )
+PICTURES = {
+    "what": "the pictures that were shown",
+    "named_in": ["stimuli.stimulus_key", "stimuli.picture_digest"],
+}
 """Content that the package names by digest and does not contain. The rules behind `rules_digest` are in the
-definition.
+definition, the plans behind `plan_digest` in their table.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is to be exported. `cleaned` keeps the sessions of one origin that passed; else the tables hold
-    every origin.
+    every origin. `public` applies the profile for publication; `pictures` adds the pictures that
+    were shown.
     """
 
     format: str = "csv"
     cleaned: bool = False
     origin: str = ""
     release: str = ""
+    public: bool = False
+    pictures: bool = False
 
 
 def export_study(
@@ -62,15 +70,17 @@ def export_study(
     if folder.exists() and any(folder.iterdir()):
         raise ExportError(f"{folder}: is not empty; choose a new folder, an export never overwrites.")
     exporter = get_exporter(request.format)
-    frames = chosen(read_frames(study, release=request.release, progress=progress), request)
+    reader, origins = chosen(study, request, progress)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".export-") as part:
         written = Path(part) / "export"
         written.mkdir()
-        rows = exporter(frames, written)
+        rows = exporter(Public(reader) if request.public else reader, written)
         (written / DEFINITION).write_text(definition_text(study), encoding="utf-8")
-        files = manifest.described(written, {**rows, DEFINITION: 1})
-        sealed = manifest.sealed(_content(study, request, frames, files))
+        shown = write_pictures(study, written) if request.pictures else {}
+        plan = write_plan(report_facts(study), written)
+        files = manifest.described(written, {**rows, **shown, **plan, DEFINITION: 1})
+        sealed = manifest.sealed(_content(study, request, origins, files))
         manifest.write(written, sealed)
         if folder.exists():
             folder.rmdir()
@@ -79,14 +89,22 @@ def export_study(
     return sealed
 
 
-def chosen(frames: Frames, request: Request) -> Frames:
-    """All sessions, or those of one origin, or the clean ones."""
+def chosen(study: Study, request: Request, progress: Progress | None = None) -> tuple[Reader, list[str]]:
+    """A reader of the sessions that the request wants, and their origins: all, or those of one origin, or the
+    clean ones. Raises ExportError if no session has the origin that is asked for."""
     origin = request.origin or ("human" if request.cleaned else "")
-    if origin and origin not in frames.origins:
-        there = ", ".join(frames.origins) or "none yet"
+    rows = Session.objects.filter(study=study).order_by().values_list("origin", flat=True)
+    present = sorted(set(rows.distinct()))
+    if origin and origin not in present:
+        there = ", ".join(present) or "none yet"
         raise ExportError(f"No session has the origin '{origin}' (there are: {there}); choose with --origin.")
-    of_origin = frames.only(origin) if origin else frames
-    return of_origin.kept() if request.cleaned else of_origin
+
+    def is_chosen(people: pd.DataFrame) -> pd.Series:
+        mask = is_kept(people) if request.cleaned else pd.Series(True, index=people.index)
+        return mask & (people["origin"] == origin) if origin else mask
+
+    reader = Reader(study, request.release, progress)
+    return reader, sorted(reader.keep(is_chosen))
 
 
 def definition_text(study: Study) -> str:
@@ -94,8 +112,11 @@ def definition_text(study: Study) -> str:
     return json.dumps(definition_of(study).as_met(), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def _content(study: Study, request: Request, frames: Frames, files: list[dict[str, Any]]) -> dict[str, Any]:
+def _content(
+    study: Study, request: Request, origins: list[str], files: list[dict[str, Any]]
+) -> dict[str, Any]:
     before = Release.objects.filter(study=study).order_by("-id").first()
+    now = timezone.now()
     return {
         "manifest_version": manifest.VERSION,
         "study": study.slug,
@@ -106,21 +127,39 @@ def _content(study: Study, request: Request, frames: Frames, files: list[dict[st
         "answers": [asdict(answer) for answer in answers_of(definition_of(study))],
         "study_state": study.state,
         "code_version": code_version(),
-        "created_at": timezone.now().isoformat(timespec="seconds"),
+        "created_at": now.date().isoformat() if request.public else now.isoformat(timespec="seconds"),
         "format": request.format,
         "cleaned": request.cleaned,
-        "origins": frames.origins,
+        "public": request.public,
+        "origins": origins,
         "release": request.release,
         "pseudonym_key": Pseudonyms.of(study, request.release).fingerprint,
-        "seals": {origin: seal_of(study_facts(study, origin), origin).sentence for origin in frames.origins},
-        "stimulus_quality": {
-            "digest": study.quality.get("digest", ""),
-            "said": stimuli_sentences(study),
-            "acknowledged": acknowledgements(study),
-            "dropped": study.dropped,
-        },
+        "seals": {origin: _seal(study, origin, request) for origin in origins},
+        "stimulus_quality": _quality(study, request),
         "removed": tombstones(study),
         "previous": before.digest if before else None,
-        "left_out": list(LEFT_OUT),
+        "left_out": [*LEFT_OUT, *(() if request.pictures else (PICTURES,))],
         "files": files,
+    }
+
+
+def _seal(study: Study, origin: str, request: Request) -> str:
+    """The seal's sentence, which may name a person and quote a reason; in public its state alone."""
+    seal = seal_of(study_facts(study, origin), origin)
+    if request.public:
+        return "sealed" if seal.sealed else "open"
+    return seal.sentence
+
+
+def _quality(study: Study, request: Request) -> dict[str, Any]:
+    """What is known of the stimuli. In public the warnings that were acknowledged, without name, reason and
+    time."""
+    acknowledged = acknowledgements(study)
+    return {
+        "digest": study.quality.get("digest", ""),
+        "said": [] if request.public else stimuli_sentences(study),
+        "acknowledged": [{"warnings": e["warnings"]} for e in acknowledged]
+        if request.public
+        else acknowledged,
+        "dropped": study.dropped,
     }

@@ -130,7 +130,7 @@ def sittings(study: Study) -> QuerySet[Session, Session]:
 def namer(study: Study) -> Callable[[object], str]:
     """Pseudonym of a participant -> the name that an export gives."""
     # Here and not above: it brings pandas along, which a process that serves only participants can spare.
-    from analysis.tables import Pseudonyms
+    from analysis.pseudonyms import Pseudonyms
 
     names = Pseudonyms.of(study, "")
     return lambda pseudonym: names("p", pseudonym)

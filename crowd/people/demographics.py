@@ -7,7 +7,7 @@ import csv
 from collections.abc import Mapping
 from pathlib import Path
 
-from analysis.tables import Pseudonyms
+from analysis.pseudonyms import Pseudonyms
 from crowd.ground.connections import posted_of, service_of
 from crowd.ground.identities import submission_hash
 from crowd.models import Posting, Submission

@@ -24,8 +24,11 @@ from tests.analysis.stored import cast, opened, sitting
 pytestmark = pytest.mark.django_db
 HOSTILE = [
     "=1+1",
-    "+1",
-    "-1",
+    "+1+1",
+    "-2+3",
+    "-1e5",
+    "+",
+    "-",
     "@SUM(A1)",
     "\t=1",
     "\r=1",
@@ -58,6 +61,11 @@ def test_it_guards_cells_and_loses_nothing(text: str) -> None:
     cell = guarded(text)
     assert unguarded(cell) == text
     assert cell.strip()[:1] not in {*"=+-@", "\uff1d"}
+
+
+@pytest.mark.parametrize("text", ["-2", "-1", "0", "+1.5", "-0.25", "2"])
+def test_it_leaves_a_plain_number_as_it_is(text: str) -> None:
+    assert guarded(text) == unguarded(text) == text
 
 
 def test_it_reads_back_what_it_wrote(study: Study, folder: Path) -> None:

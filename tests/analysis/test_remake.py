@@ -12,8 +12,9 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 
+from analysis.columns import TABLES
 from analysis.exports.delimited import unguarded
-from analysis.exports.release import LEFT_OUT
+from analysis.exports.release import LEFT_OUT, PICTURES
 from analysis.stimulus_rows import spec_of, stimulus_rows
 from analysis.tables import read_frames
 from experiments.models import Prediction, Study
@@ -25,6 +26,8 @@ from stimuli.spec import RENDERER_VERSION, Component, StimulusSpec, content_key
 from stimuli.store import Store, open_store
 from stimuli.store.files import predictor_file, view_file
 from tests.analysis import stored
+from tests.analysis.test_plans import digest_of
+from tests.analysis.test_plans import rows_of as plans_of
 from tests.world import Person, opened_study, write_study
 
 pytestmark = pytest.mark.django_db
@@ -129,11 +132,12 @@ def test_it_names_what_its_digests_stand_for(package: Path) -> None:
     known = {
         *(entry["sha256"] for entry in manifest["files"]),
         *(manifest["study_digest"], manifest["digest"], content_key(rules)),
+        digest_of(plans_of(package)),
     }
-    assert manifest["left_out"] == list(LEFT_OUT)
+    assert manifest["left_out"] == [*LEFT_OUT, PICTURES]
     excused = {place for entry in manifest["left_out"] for place in entry["named_in"]}
     unnamed = set()
-    for table in ("trials", "participants", "stimuli"):
+    for table in TABLES:
         with (package / f"{table}.csv").open(newline="", encoding="utf-8") as handle:
             for row in csv.DictReader(handle):
                 unnamed |= {

@@ -7,9 +7,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pytest
 from django.test.utils import CaptureQueriesContext
 
+from analysis import batches
 from analysis.columns import TABLES
 from analysis.tables import read_frames, study_facts, tombstones
 from experiments.models import Session, Study
@@ -108,7 +110,19 @@ def test_it_asks_the_same_number_of_queries_for_one_and_for_many(
         sitting(study, f"p{number}", condition=("baseline", "grad_cam")[number % 2], minutes=number)
     with CaptureQueriesContext(connection) as many:
         read_frames(study)
-    assert len(many) == len(few) <= 16
+    assert len(many) == len(few) <= 20
+
+
+def test_it_reads_the_same_in_batches_of_any_size(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    people = cast(study)
+    # A second sitting of one person, met in another batch.
+    Session.objects.filter(pk=people["cy"].pk).update(participant=people["ada"].participant)
+    whole = read_frames(study)
+    for size in (1, 3):
+        monkeypatch.setattr(batches, "SESSIONS", size)
+        for table, frame in read_frames(study).tables.items():
+            pd.testing.assert_frame_equal(frame, whole.tables[table])
+    assert list(whole.participants["sitting"]) == [0, 0, 1, 0]
 
 
 def test_it_knows_the_study(study: Study) -> None:

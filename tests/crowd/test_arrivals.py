@@ -87,7 +87,8 @@ def held_for_s(session: Session) -> float:
 
 
 def cleaned(study: Study, origin: str = "simulated") -> int:
-    return len(chosen(read_frames(study), Request(cleaned=True, origin=origin)).participants)
+    reader, _ = chosen(study, Request(cleaned=True, origin=origin))
+    return len(reader.frames().participants)
 
 
 def test_it_verifies_at_once_whom_the_platform_lists(study: Study) -> None:

@@ -23,7 +23,7 @@ from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
-from analysis import tables
+from analysis import sitting_rows, tables
 from analysis.exports import EXPORTERS
 from analysis.exports.release import Request, export_study
 from crowd.dashboard.urls import urlpatterns
@@ -169,7 +169,7 @@ def test_all_that_leaves_the_server_is_the_same_for_every_result(
 
 PLANTED: Mapping[str, Callable[[pytest.MonkeyPatch], None]] = {
     "a page": lambda patch: patch.setattr(people, "ANSWERS", frozenset()),
-    "an export": lambda patch: patch.setattr(tables, "QUESTIONS", frozenset({"plates"})),
+    "an export": lambda patch: patch.setattr(sitting_rows, "QUESTIONS", frozenset({"plates"})),
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from analysis.columns import TABLES
 from analysis.exports import manifest
 from crowd.dashboard.money import money_of
 from crowd.ground.amounts import share_of

@@ -404,9 +404,8 @@ def test_it_keeps_the_pilot_out_of_every_count_of_people() -> None:
     assert [(c.wanted, c.kept) for c in pilots.conditions] == [(1, 0), (1, 1), (1, 0)]
     assert seal_of(pilots, "pilot").sealed and room(study) == 3
     assert sum(counts["passed"] for counts in slot_counts(study).values()) == 0
-    frames = read_frames(study)
-    assert frames.origins == ["pilot"]
+    assert read_frames(study).origins == ["pilot"]
     with pytest.raises(ExportError, match="No session has the origin 'human'"):
-        chosen(frames, Request(cleaned=True))
+        chosen(study, Request(cleaned=True))
     with pytest.raises(ReportError, match="no sessions of origin 'human'"):
         make_report(study, "human")

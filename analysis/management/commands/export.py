@@ -6,11 +6,13 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.core.checks import Tags
 from django.core.management.base import CommandError
 from django.utils import timezone
 
 from analysis.exports import EXPORTERS
 from analysis.exports.base import ExportError
+from analysis.exports.pictures import FOLDER
 from analysis.exports.release import Request, export_study
 from analysis.reports.base import seal_of
 from analysis.tables import study_facts
@@ -20,6 +22,8 @@ from experiments.terminal import Terminal
 
 
 class Command(StudyCommand):
+    # Checking the addresses would load every page of the server, which takes more memory than the export.
+    requires_system_checks = (Tags.caches, Tags.compatibility, Tags.files, Tags.models)
     help = "Export the trials, participants and stimuli of a study, with codebook and manifest."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -33,7 +37,12 @@ class Command(StudyCommand):
         parser.add_argument(
             "--release", default="", help="name of the pseudonyms' key; another name, other pseudonyms"
         )
-
+        parser.add_argument(
+            "--public",
+            action="store_true",
+            help="the profile for publication: no clock times, no free text, a coarse device",
+        )
+        parser.add_argument("--pictures", action="store_true", help="with the pictures that were shown")
         parser.add_argument(
             "--unseal-as", default="", help="name of the person who breaks the seal, if it is still closed"
         )
@@ -42,13 +51,17 @@ class Command(StudyCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         study = study_of(options["slug"])
         unseal_for(study, options["origin"] or "human", options["unseal_as"], options["reason"])
-        request = Request(options["format"], options["cleaned"], options["origin"], options["release"])
+        names = ("format", "cleaned", "origin", "release", "public", "pictures")
+        request = Request(**{name: options[name] for name in names})
         try:
             with Terminal() as terminal:
                 manifest = export_study(study, options["out"], request, terminal.progress)
         except (ExportError, OSError) as error:
             raise CommandError(str(error)) from error
-        for entry in manifest["files"]:
+        listed = [entry for entry in manifest["files"] if "/" not in entry["name"]]
+        if shown := len(manifest["files"]) - len(listed):
+            self.stdout.write(f"{FOLDER + '/':<18} {shown:>9,} files")
+        for entry in listed:
             self.stdout.write(f"{entry['name']:<18} {entry['rows']:>9,} rows  {entry['sha256'][:16]}")
         self.stdout.write(f"manifest.json      {manifest['digest'][:16]}  in {options['out']}")
 

@@ -1,0 +1,186 @@
+"""A study of many answers: what `export` and `report` take in memory and time, each in a process of its own.
+
+The rows are those of a small study that was answered in full, copied by SQL inside SQLite: good for memory
+and time, not for inference.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests import services
+
+if TYPE_CHECKING:
+    from django.db.models import Model
+
+ANSWERS = (250_000, 1_000_000)
+GOALS_MIB: Mapping[str, float] = {"export": 300.0, "report": 1024.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Peak memory in MiB and seconds of one command on a study of so many answers."""
+
+    command: str
+    answers: int
+    peak_mib: float
+    wall_s: float
+
+
+def measure(say: Callable[[str], None]) -> list[Taken]:
+    """Both commands at each number of answers, in growing order."""
+    taken = []
+    with tempfile.TemporaryDirectory(prefix="legible-volume-") as folder:
+        env = {
+            "DATABASE_URL": f"sqlite:///{folder}/volume.sqlite3",
+            "LEGIBLE_VAR": folder,
+            "STORAGE_URL": f"{folder}/store",
+            "SECRET_KEY": "only-for-benchmarks",
+            "CELERY_BROKER_URL": "",
+            "OMP_NUM_THREADS": "1",
+            "DJANGO_SETTINGS_MODULE": "crowd.settings",
+        }
+        services.migrate(env)
+        for wanted in ANSWERS:
+            say(f"rows of {wanted:,} answers")
+            made = subprocess.run(
+                [sys.executable, "-m", "benchmarks.volume", str(wanted)],
+                env={**os.environ, **env},
+                check=True,
+                capture_output=True,
+                text=True,
+            )
+            slug, answers = made.stdout.split()
+            for command in ("export", "report"):
+                say(f"{command} of {wanted:,} answers")
+                out = Path(folder) / f"{command}-{wanted}"
+                peak_mib, wall_s = _run([command, slug, "--out", str(out)], env)
+                taken.append(Taken(command, int(answers), peak_mib, wall_s))
+    return taken
+
+
+def _run(arguments: list[str], env: Mapping[str, str]) -> tuple[float, float]:
+    """Peak memory in MiB and seconds of one command. Raises RuntimeError if it fails."""
+    started = time.monotonic()
+    with tempfile.TemporaryFile() as printed:
+        child = subprocess.Popen(
+            [sys.executable, "manage.py", *arguments],
+            cwd=services.ROOT,
+            env={**os.environ, **env},
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+        )
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode != 0:
+            printed.seek(0)
+            raise RuntimeError(f"{arguments[0]} failed:\n{printed.read().decode()[-4000:]}")
+    return usage.ru_maxrss / 1024, time.monotonic() - started
+
+
+def grow(answers: int) -> tuple[str, int]:
+    """Copies the study's people until there are about so many answers; returns its slug and their number."""
+    from django.apps import apps
+    from django.db import connection
+
+    models = {model.__name__: model for model in apps.get_app_config("experiments").get_models()}
+    stored = models["Response"]._default_manager
+    if not stored.exists():
+        _answer_once()
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA foreign_keys = OFF")
+        cursor.execute("PRAGMA synchronous = OFF")
+        cursor.execute(f"SELECT count(*) FROM experiments_response WHERE {_is_first('session_id')}")
+        per_copy = cursor.fetchone()[0]
+        copies = [stored.count() // per_copy, answers // per_copy]
+        for name, (cells, first) in COPIED.items():
+            cursor.execute(_copying(models[name], cells, first), copies)
+        cursor.execute("UPDATE experiments_study SET state = 'closed'")
+        cursor.execute("ANALYZE")
+    return str(models["Study"]._default_manager.values_list("slug", flat=True)[0]), stored.count()
+
+
+def _answer_once() -> None:
+    """A study of three conditions whose twelve slots are kept."""
+    from tests.analysis.stored import full, opened
+
+    full(opened())
+
+
+def _key(column: str) -> str:
+    """A key of its own in each copy: the first half is the number of the copy."""
+    return f"printf('%016x', n) || substr({column}, 17)"
+
+
+def _is_first(column: str) -> str:
+    """Rows that are no copies: their random keys do not begin with zeros."""
+    return f"{column} NOT LIKE '0000000%'"
+
+
+IDS = 100_000
+"""More than the small study has rows of a table."""
+COPIED: Mapping[str, tuple[Mapping[str, str], str]] = {
+    "Participant": ({"id": f"id + n * {IDS}", "pseudonym": "lower(hex(randomblob(16)))"}, f"id < {IDS}"),
+    "Slot": (
+        {"id": f"id + n * {IDS}", "ordinal": f"ordinal + n * {IDS}", "holder_id": _key("holder_id")},
+        f"id < {IDS}",
+    ),
+    "Trial": ({"id": f"id + n * {IDS}", "slot_id": f"slot_id + n * {IDS}"}, f"id < {IDS}"),
+    "Session": (
+        {
+            "id": _key("id"),
+            "participant_id": f"participant_id + n * {IDS}",
+            "slot_id": f"slot_id + n * {IDS}",
+            "token_hash": _key("token_hash"),
+            "media_id": "printf('%016x', n) || substr(id, 27)",
+        },
+        _is_first("id"),
+    ),
+    "Response": (
+        {"id": "NULL", "session_id": _key("session_id"), "trial_id": f"trial_id + n * {IDS}"},
+        _is_first("session_id"),
+    ),
+    "Gate": ({"id": "NULL", "session_id": _key("session_id")}, _is_first("session_id")),
+    "Event": (
+        {"id": "NULL", "session_id": _key("session_id"), "trial_id": f"trial_id + n * {IDS}"},
+        _is_first("session_id"),
+    ),
+}
+"""Of each model the cells that differ between copies, and which rows are copied."""
+
+
+def _copying(model: type[Model], cells: Mapping[str, str], first: str) -> str:
+    """A statement that copies the rows; it takes the numbers of the first copy and of the one after the
+    last."""
+    table = model._meta.db_table
+    columns = [str(field.column) for field in model._meta.concrete_fields]
+    values = ", ".join(cells.get(column, f'"{column}"') for column in columns)
+    return (
+        (
+            "WITH RECURSIVE copies(n) AS (SELECT %s AS n UNION ALL SELECT n + 1 FROM copies "
+            "WHERE n + 1 < %s) "
+            f"INSERT INTO {table} ({', '.join(columns)}) "
+            f"SELECT {values} FROM copies, (SELECT * FROM {table} WHERE {first})"
+        )
+        .replace("'%016x'", "'%%016x'")
+        .replace("0000000%'", "0000000%%'")
+    )
+
+
+def main() -> None:
+    import django
+
+    django.setup()
+    print(*grow(int(sys.argv[1])))
+
+
+if __name__ == "__main__":
+    main()
