@@ -157,7 +157,7 @@ def study_facts(study: Study, origin: str = "human") -> StudyFacts:
     """
     conditions, groups = slot_counts(study, origin)
     questions = tuple(
-        QuestionFacts(q["id"], q["when"], q["kind"], q["prompt"])
+        QuestionFacts(q["id"], q["when"], q["kind"], q["prompt"], tuple(q.get("choices", ())))
         for q in study.definition.get("questions", [])
     )
     return StudyFacts(
@@ -180,6 +180,7 @@ def study_facts(study: Study, origin: str = "human") -> StudyFacts:
         design=study.definition.get("design", {}),
         language=study.definition.get("language", "en"),
         frozen=frozen_of(study),
+        screening=study.definition.get("screening", {}),
     )
 
 

@@ -71,17 +71,18 @@ class Analysis:
 
 def person_scores(frames: Frames) -> tuple[pd.DataFrame, tuple[int, ...]]:
     """One row per session that answered a scored trial: condition, plan, status, whether it was left out by
-    hand, accuracy, accuracy per block.
+    hand, accuracy, number of answers, accuracy per block.
     """
     scored = frames.trials[frames.trials["scored_index"].notna()]
     columns = ["session", "condition", "plan", "status"]
     people = frames.participants.assign(by_hand=by_hand(frames.participants))
     people = people.loc[people["condition"] != "", [*columns, "by_hand"]].set_index("session")
     if scored.empty:
-        return people.iloc[:0].assign(accuracy=np.empty(0)), ()
+        return people.iloc[:0].assign(accuracy=np.empty(0), answers=np.empty(0)), ()
     by_block = scored.pivot_table(index="session", columns="block", values="matches_model", aggfunc="mean")
     by_block.columns = [int(block) for block in by_block.columns]
-    accuracy = scored.groupby("session")["matches_model"].mean().rename("accuracy")
+    given = scored.groupby("session")["matches_model"]
+    accuracy = pd.DataFrame({"accuracy": given.mean(), "answers": given.count()})
     joined = people.join(accuracy, how="inner").join(by_block)
     return joined, tuple(int(block) for block in by_block.columns)
 

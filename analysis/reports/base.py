@@ -53,10 +53,13 @@ class SlotFacts:
 
 @dataclass(frozen=True, slots=True)
 class QuestionFacts:
+    """`choices` in the order that people read them; none if the question is no choice."""
+
     id: str
     when: str
     kind: str
     prompt: str
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,8 @@ class StudyFacts:
     of the `sources`, and for each of them but people how well the form of a region tells it (`told`). Empty
     if it starts from none."""
 
+    screening: Mapping[str, Any] = field(default_factory=dict)
+    """The study's `[screening]`: limits by rule."""
     preregistration: Mapping[str, Any] = field(default_factory=dict)
     """The stored plan with its digest and the departures from it (`departures.plan_facts`); empty if it is
     not told, as of people made in memory."""
@@ -192,20 +197,42 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Data:
+    """What a figure shows, unrounded: one row per mark. None: no value, so no mark."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | float | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A picture that is drawn when it is needed: `draw` returns a matplotlib figure. `alt` says what it
-    shows.
+    shows. Without `data` the coordinates of its marks stand for it. One that `leads` stands above the
+    section's tables.
     """
 
     key: str
     caption: str
     alt: str
     draw: Callable[[], Any]
+    data: Data | None = None
+    leads: bool = False
+
+
+Mark = Literal["", "planned", "paper", "exploratory"]
+MARK_WORDS: Mapping[Mark, str] = {
+    "planned": "Planned",
+    "paper": "As in the paper",
+    "exploratory": "Exploratory",
+}
+"""What a section is: named before people came, repeated from the paper beside it, or neither."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the report: `content` goes to report.json under `key`, the rest is for people."""
+    """A part of the report: `content` goes to report.json under `key`, the rest is for people. Without a mark
+    it tells how the study went, and no result.
+    """
 
     key: str
     title: str
@@ -213,6 +240,7 @@ class Section:
     paragraphs: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
+    mark: Mark = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +256,8 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class Main:
-    """What the terminal prints of a report: sentences, and below them a table."""
+    """What the terminal prints of a report: sentences, and below them a table with its mark."""
 
     table: Table | None = None
     sentences: tuple[str, ...] = ()
+    mark: Mark = ""

@@ -88,26 +88,29 @@ def forest(rows: Rows, look: Look) -> Any:
 
 
 def people(rows: Rows, scores: pd.DataFrame, look: Look, *, chance: float | None = 0.5) -> Any:
-    """Accuracy of every person (faint) with the mean and its interval, per condition; a line at `chance`."""
-    figure, axes = canvas(7.2, 3.6, look)
+    """Accuracy of every person (faint), mean and interval, a line per condition; dashed: `chance`."""
+    figure, axes = canvas(7.2, 0.9 + 0.42 * len(rows), look)
     rng = np.random.default_rng(0)
-    for x, row in enumerate(rows):
+    for place, row in enumerate(rows):
+        y = len(rows) - 1 - place
         values = 100 * scores.loc[scores["condition"] == row["name"], "accuracy"].to_numpy(dtype=float)
         colour = look.colours[row["name"]]
         if values.size <= 400:
-            spread = x + rng.uniform(-0.24, 0.24, values.size)
-            axes.plot(spread, values, ".", color=colour, alpha=0.4, markersize=5, markeredgewidth=0, zorder=1)
-        _mean_mark(axes, x, row["accuracy_mean"], row["intervals"]["accuracy_mean"], colour)
+            spread = y + rng.uniform(-0.26, 0.26, values.size)
+            axes.plot(values, spread, ".", color=colour, alpha=0.4, markersize=5, markeredgewidth=0, zorder=1)
+        _mean_mark(axes, y, row["accuracy_mean"], row["intervals"]["accuracy_mean"], colour)
     if chance is not None:
-        axes.axhline(100 * chance, color=FAINT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
-    axes.set_xticks(range(len(rows)), [folded(r["label"]) for r in rows])
-    axes.tick_params(axis="x", length=0)
-    axes.set_ylabel(f"Accuracy per {look.single} (%)")
-    axes.set_ylim(0, 101)
+        axes.axvline(100 * chance, color=BASELINE, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
+    axes.set_yticks(range(len(rows)), [r["label"] for r in reversed(rows)])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.set_ylim(-0.6, len(rows) - 0.4)
+    axes.set_xlabel(f"Accuracy per {look.single} (%)")
+    axes.set_xlim(-1, 101)
     return figure
 
 
-def blocks(rows: Rows, look: Look) -> Any:
+def blocks(rows: Rows, look: Look, names: Sequence[str] = ()) -> Any:
     """One panel per condition: accuracy per block with intervals, the baseline behind it."""
     shown = [r for r in rows if r["role"] != "baseline" and r["accuracy"]]
     base = next((r for r in rows if r["role"] == "baseline" and r["accuracy"]), None)
@@ -119,8 +122,7 @@ def blocks(rows: Rows, look: Look) -> Any:
             _line(axes, base, BASELINE, 0.06)
         _line(axes, row, look.colours[row["name"]], -0.06)
         axes.set_title(row["label"], fontsize=9.5, loc="left", color=look.colours[row["name"]])
-        axes.set_xticks(range(len(row["accuracy"])), [str(i + 1) for i in range(len(row["accuracy"]))])
-        axes.set_xlim(-0.35, len(row["accuracy"]) - 0.65)
+        _block_axis(axes, len(row["accuracy"]), names)
     for axes in grid[len(shown) :]:
         axes.set_visible(False)
     ends = [
@@ -129,9 +131,42 @@ def blocks(rows: Rows, look: Look) -> Any:
     if ends:
         low, high = 100 * min(ends), 100 * max(ends)
         grid[0].set_ylim(max(-2, 5 * np.floor(low / 5) - 2), min(102, 5 * np.ceil(high / 5) + 2))
-    figure.supxlabel("Block", fontsize=9.5)
+    figure.supxlabel(_block_word(names), fontsize=9.5)
     figure.supylabel("Accuracy (%)", fontsize=9.5)
     return figure
+
+
+def utility_by_block(rows: Rows, look: Look, names: Sequence[str] = ()) -> Any:
+    """One panel per condition: Utility-K with its interval, and a line at 1."""
+    shown = [r for r in rows if r["role"] != "baseline" and r["utility_k"]]
+    across = min(4, max(1, len(shown)))
+    figure, grid = _grid(across, -(-max(1, len(shown)) // across), look)
+    for axes, row in zip(grid, shown, strict=False):
+        colour, values = look.colours[row["name"]], row["utility_k"]
+        axes.axhline(1, color=BASELINE, linewidth=1, zorder=1)
+        axes.plot(range(len(values)), values, "o-", color=colour, linewidth=1.4, markersize=4.5, zorder=3)
+        for x, ends in enumerate(row["intervals"]["utility_k"] or ()):
+            if ends and None not in ends:
+                axes.plot([x, x], ends, color=colour, linewidth=2.4, solid_capstyle="butt", zorder=2)
+        axes.set_title(row["label"], fontsize=9.5, loc="left", color=colour)
+        _block_axis(axes, len(values), names)
+    for axes in grid[len(shown) :]:
+        axes.set_visible(False)
+    figure.supxlabel(_block_word(names), fontsize=9.5)
+    figure.supylabel("Utility-K", fontsize=9.5)
+    return figure
+
+
+def _block_axis(axes: Any, count: int, names: Sequence[str]) -> None:
+    words = [name.removeprefix("K = ").removeprefix("Block ") for name in names] or map(
+        str, range(1, count + 1)
+    )
+    axes.set_xticks(range(count), list(words))
+    axes.set_xlim(-0.35, count - 0.65)
+
+
+def _block_word(names: Sequence[str]) -> str:
+    return "K, examples seen" if names and names[0].startswith("K") else "Block"
 
 
 def as_svg(figure: Any, key: str) -> str:
@@ -141,6 +176,11 @@ def as_svg(figure: Any, key: str) -> str:
     """
     text = _written(figure, "svg", {"svg.hashsalt": key}, {"Date": None, "Creator": None}).decode()
     return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{key}-", text[text.index("<svg") :])
+
+
+def as_svg_file(figure: Any, key: str) -> bytes:
+    """The figure as a file of its own, the same in every run."""
+    return _written(figure, "svg", {"svg.hashsalt": key}, {"Date": None, "Creator": None})
 
 
 def as_pdf(figure: Any) -> bytes:
@@ -169,13 +209,24 @@ def canvas(width: float, height: float, look: Look) -> tuple[Any, Any]:
     return figure, axes
 
 
-def _grid(across: int, down: int, look: Look) -> tuple[Any, list[Any]]:
+def panels(count: int, look: Look, *, alike: bool = True, height: float = 1.75) -> tuple[Any, list[Any]]:
+    """Axes for `count` panels, up to four across, with one scale if they are `alike`; others are hidden."""
+    across = min(4, max(1, count))
+    figure, grid = _grid(across, -(-max(1, count) // across), look, alike, height)
+    for axes in grid[max(1, count) :]:
+        axes.set_visible(False)
+    return figure, grid
+
+
+def _grid(
+    across: int, down: int, look: Look, alike: bool = True, height: float = 1.75
+) -> tuple[Any, list[Any]]:
     import matplotlib
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(7.2, 0.6 + 1.75 * down), layout="constrained")
-        grid = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+        figure = Figure(figsize=(7.2, 0.6 + height * down), layout="constrained")
+        grid = figure.subplots(down, across, sharex=alike, sharey=alike, squeeze=False)
     stamped(figure, look)
     return figure, [axes for line in grid for axes in line]
 
@@ -183,15 +234,15 @@ def _grid(across: int, down: int, look: Look) -> tuple[Any, list[Any]]:
 def stamped(figure: Any, look: Look) -> None:
     """Writes who answered into the figure, if they are no people."""
     if look.stamp:
-        figure.suptitle(look.stamp, x=0.995, ha="right", fontsize=9, style="italic", color="#8A4B00")
+        figure.suptitle(look.stamp, x=0.005, ha="left", fontsize=9, style="italic", color="#8A4B00")
 
 
-def _mean_mark(axes: Any, x: float, mean: float | None, ends: list[float] | None, colour: str) -> None:
+def _mean_mark(axes: Any, y: float, mean: float | None, ends: list[float] | None, colour: str) -> None:
     if mean is None:
         return
     if ends:
-        axes.plot([x, x], [100 * e for e in ends], color=colour, linewidth=3, solid_capstyle="butt", zorder=2)
-    axes.plot(x, 100 * mean, "o", color=colour, markersize=7, markeredgecolor="white", zorder=3)
+        axes.plot([100 * e for e in ends], [y, y], color=colour, linewidth=3, solid_capstyle="butt", zorder=2)
+    axes.plot(100 * mean, y, "o", color=colour, markersize=7, markeredgecolor="white", zorder=3)
 
 
 def _line(axes: Any, row: dict[str, Any], colour: str, shift: float) -> None:

@@ -11,7 +11,9 @@ from typing import Any
 import pandas as pd
 
 from analysis.frames import by_hand, is_unverified
-from analysis.reports.base import Headline, Section, SlotFacts, StudyFacts, Table
+from analysis.reports.base import Figure, Headline, Section, SlotFacts, StudyFacts, Table
+from analysis.reports.consort import consort_content, consort_figure
+from analysis.reports.figures import Look
 from analysis.reports.formats import NONE, finding, p_sentence, p_value, percent
 from analysis.stats.proportions import RateComparison, compare_rates
 
@@ -35,10 +37,12 @@ COLLIDER_NOTE = (
 def flow_section(people: pd.DataFrame, facts: StudyFacts, *, sealed: bool = False, note: str = "") -> Section:
     """The n-flow, the losses per condition with a test for differential exclusion, and the rules one by
     one. While results are sealed, those left out by hand are counted without their conditions, because the
-    person who decides must not learn them. `note` is what the reporter adds to the warning about exclusion.
+    person who decides must not learn them; so nothing is drawn then. `note` is what the
+    reporter adds to the warning about exclusion.
 
     People whom their platform did not confirm are no data: they are told apart and counted in no step.
     """
+    origin = str(people["origin"].iloc[0]) if len(people) else "human"
     unverified = int(is_unverified(people).sum())
     people = people[~is_unverified(people)]
     counts = _step_counts(people)
@@ -49,7 +53,7 @@ def flow_section(people: pd.DataFrame, facts: StudyFacts, *, sealed: bool = Fals
     by_group = _by_group(people[claimed], facts)
     exclusions = _exclusions(people, facts) + _by_hand(people, left_out, facts, sealed)
     loss = compare_rates([g["lost"] for g in by_group], [g["settled"] for g in by_group], seed=facts.seed)
-    content = {
+    content: dict[str, Any] = {
         "steps": [{"step": step, "count": count} for step, count in counts.items()],
         **counts,
         BY_HAND: len(left_out),
@@ -60,14 +64,20 @@ def flow_section(people: pd.DataFrame, facts: StudyFacts, *, sealed: bool = Fals
         "by_condition": by_group,
         "differential_loss": _test_json(loss),
         "exclusions": exclusions,
+        "consort": None,
     }
+    figures: tuple[Figure, ...] = ()
+    if not len(left_out) or not sealed:
+        places = {group.key: members(people, group) for group in facts.slots}
+        content["consort"] = consort_content(people, facts, places)
+        figures = (consort_figure(content["consort"], Look.of(facts, origin)),)
     tables = (
         _steps_table(counts, facts),
         _group_table(by_group, facts, loss),
         _exclusion_table(exclusions, facts),
     )
     told = [f"{COLLIDER_NOTE} {note}".rstrip(), *_arrivals(people, unverified)]
-    return Section("flow", "Flow of participants", content, tuple(told), tables)
+    return Section("flow", "Flow of participants", content, tuple(told), tables, figures)
 
 
 def _unconfirmable(people: pd.DataFrame) -> dict[str, int]:

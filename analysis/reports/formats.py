@@ -15,7 +15,7 @@ def number(value: float | None, digits: int = 2) -> str:
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    return NONE if value is None else f"{100 * value:.{digits}f}"
+    return NONE if value is None else number(100 * value, digits)
 
 
 def p_value(p: float | None) -> str:

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from itertools import groupby
 
-from analysis.reports.base import Figure, Section, Table
+from analysis.reports.base import MARK_WORDS, Figure, Mark, Section, Table
 from analysis.reports.figures import Look, as_svg
 from analysis.reports.page_style import STYLE
 from analysis.reports.report import Report
@@ -23,7 +24,6 @@ def page(report: Report) -> str:
     parts = [
         part for part in report.sections if part.title and (part.paragraphs or part.tables or part.figures)
     ]
-    links = "".join(f'<li><a href="#{part.key}">{escape(part.title)}</a></li>' for part in parts)
     body = "".join(_section(part, swatches) for part in parts)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -31,9 +31,24 @@ def page(report: Report) -> str:
         '<meta name="robots" content="noindex"><link rel="icon" href="data:,">'
         f"<title>{escape(facts.title)} \N{MIDDLE DOT} report</title><style>{STYLE}</style></head><body>"
         f"{_header(report)}{_banners(report)}{_numbers(report)}"
-        f'<nav aria-label="Contents"><ol>{links}</ol></nav><main>{body}</main>'
+        f"{_contents(parts)}<main>{body}</main>"
         f"{_footer(report)}</body></html>\n"
     )
+
+
+def _contents(parts: Sequence[Section]) -> str:
+    """Links to the parts, in lines of one mark each."""
+    lines = "".join(
+        f"<li>{_mark(mark)}<ol>"
+        + "".join(f'<li><a href="#{part.key}">{escape(part.title)}</a></li>' for part in same)
+        + "</ol></li>"
+        for mark, same in groupby(parts, key=lambda part: part.mark)
+    )
+    return f'<nav aria-label="Contents"><ol>{lines}</ol></nav>'
+
+
+def _mark(mark: Mark) -> str:
+    return f'<span class="mark {mark}">{MARK_WORDS[mark]}</span>' if mark else ""
 
 
 def document(title: str, heading: str, sentences: Sequence[str], tables: Sequence[Table]) -> str:
@@ -88,10 +103,12 @@ def _small(text: str) -> str:
 def _section(part: Section, swatches: dict[str, str]) -> str:
     paragraphs = "".join(f"<p>{escape(text)}</p>" for text in part.paragraphs)
     tables = [_table(table, swatches) for table in part.tables if table.rows]
-    figures = [_figure(figure) for figure in part.figures]
+    figures = [_figure(figure) for figure in part.figures if not figure.leads]
+    leading = [_figure(figure) for figure in part.figures if figure.leads]
     # The main table, then the pictures of it, then the details.
-    blocks = [*tables[:1], *figures, *tables[1:]]
-    return f'<section id="{part.key}"><h2>{escape(part.title)}</h2>{paragraphs}{"".join(blocks)}</section>'
+    blocks = [*leading, *tables[:1], *figures, *tables[1:]]
+    heading = f"<h2>{escape(part.title)}{_mark(part.mark)}</h2>"
+    return f'<section id="{part.key}">{heading}{paragraphs}{"".join(blocks)}</section>'
 
 
 def _table(table: Table, swatches: dict[str, str]) -> str:
@@ -127,7 +144,8 @@ def _figure(figure: Figure) -> str:
     svg = as_svg(figure.draw(), figure.key)
     named = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(figure.alt)}" ', 1)
     return (
-        f'<figure id="figure-{figure.key}">{named}<figcaption>{escape(figure.caption)}</figcaption></figure>'
+        f'<figure id="figure-{figure.key}"><div class="drawing" role="region" tabindex="0" '
+        f'aria-label="{escape(figure.alt)}">{named}</div><figcaption>{escape(figure.caption)}</figcaption></figure>'
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from analysis.frames import Frames, by_hand
-from analysis.reports import faithfulness, figures, quality
+from analysis.reports import course, faithfulness, figures, quality
 from analysis.reports.accuracy import (
     LEVEL,
     Analysis,
@@ -20,14 +21,17 @@ from analysis.reports.accuracy import (
     tukey_content,
     utility_note,
 )
+from analysis.reports.answer import answer_section, mark_of
 from analysis.reports.base import Headline, Main, Section, StudyFacts, Table, seal_of
 from analysis.reports.flow import flow_headline, flow_section
 from analysis.reports.formats import NONE, finding, interval, number, p_sentence, p_value, percent, stars
+from analysis.reports.leavers import leavers_content, leavers_sentence
 from analysis.reports.report import Report
 from analysis.reports.smallest_effect import smallest_effect_sections
-from analysis.reports.utility_tables import accuracy_section
+from analysis.reports.utility_tables import accuracy_section, block_names, paper_table
 from analysis.stats.anova import OneWayAnova
 from analysis.stats.blocked import randomised_block
+from analysis.stats.posthoc import TukeyKramer
 from analysis.stats.results import StatsError, mean_interval
 from experiments.declared import ALPHA
 
@@ -35,6 +39,8 @@ ESTIMAND = (
     "These tests speak of people like these on this study's items; other items may favour other methods. "
     "People with one plan saw the same items, which is ignored here: tests are rather too careful than bold."
 )
+ETA = "\N{GREEK SMALL LETTER ETA}\N{SUPERSCRIPT TWO}"
+OMEGA = "\N{GREEK SMALL LETTER OMEGA}\N{SUPERSCRIPT TWO}"
 AS_ASSIGNED = "The main result is therefore also given as assigned."
 
 
@@ -52,22 +58,35 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
     # person's score to the person who decides, who must decide without it.
     analysed = passed if seal.sealed else passed[~passed["by_hand"]]
     pooled = _pooled(analysed, blocks, shown=seal.sealed)
+    first: list[Section] = []
+    papers: tuple[Table, ...] = ()
     if seal.sealed:
         results = _sealed_sections(passed, definition, seal.sentence)
     else:
         main, assigned = (analyse(p, blocks, definition) for p in (analysed, people))
-        contrasts = [_planned(main, definition), _anova(main, definition.alpha), _tukey(main, definition)]
+        first = [answer_section(main, definition, origin)]
+        contrasts = [_planned(main, definition), _tukey(main, definition)]
+        if definition.contrasts == "tukey":
+            contrasts.reverse()
+        papers = (paper_table(main, definition),)
         results = [
+            contrasts[0],
             accuracy_section(main, definition, origin),
-            *(reversed(contrasts) if definition.contrasts == "tukey" else contrasts),
             *smallest_effect_sections(main, definition),
+            _anova(main, definition.alpha),
+            contrasts[1],
             _by_hand(main, passed, _left_out(frames), definition),
             _as_assigned(main, assigned, definition),
             _blocked(analysed, definition.alpha),
             *quality.sections(frames, definition),
+            *course.sections(frames, definition, block_names(blocks, definition)),
         ]
     measured = faithfulness.sections(frames, definition)
-    sections = (pooled, *results, *measured, *quality.open_sections(frames, definition), flow)
+    last = quality.open_sections(frames, definition)
+    sections = tuple(
+        replace(section, mark=mark_of(section.key, definition) if section.title else "")
+        for section in (*first, pooled, flow, *results, *measured, *last)
+    )
     return Report(
         definition,
         origin,
@@ -76,8 +95,9 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
         sections,
         made_at,
         headline=(*flow_headline(flow, definition), *_headline(sections)),
-        main=_main(sections, definition.contrasts),
+        main=_main(sections, "tukey" if definition.contrasts == "tukey" else "planned"),
         opening=_opening(pooled, figures.Look.of(definition, origin)),
+        papers=papers,
     )
 
 
@@ -87,13 +107,16 @@ def _headline(sections: tuple[Section, ...]) -> tuple[Headline, ...]:
     mean, anova = content["pooled"]["accuracy_mean"], content["anova"]
     numbers = [Headline(percent(mean), "mean accuracy, all conditions", " %")]
     if anova:
-        label = f"F({anova['df_between']}, {anova['df_within']}) over conditions"
-        numbers.append(Headline(f"{anova['F']:.2f}", label))
+        label = (
+            f"F({anova['df_between']}, {anova['df_within']}) over conditions, {p_sentence(anova['p'])}, "
+            f"{OMEGA} = {number(anova['omega_squared'], 3)}"
+        )
+        numbers.append(Headline(number(anova["F"]), label))
     return tuple(numbers)
 
 
-def _main(sections: tuple[Section, ...], contrasts: str) -> tuple[Main, ...]:
-    """Table 1, the ANOVA in a sentence, the planned contrasts, and if measures of the maps and of
+def _main(sections: tuple[Section, ...], planned: str) -> tuple[Main, ...]:
+    """The answer, table 1, the ANOVA in a sentence, the planned contrasts, and if measures of the maps and of
     what was seen rank the methods otherwise."""
     by_key = {section.key: section for section in sections}
     tables = {table.key: table for section in sections for table in section.tables}
@@ -101,8 +124,10 @@ def _main(sections: tuple[Section, ...], contrasts: str) -> tuple[Main, ...]:
     measured = by_key.get("faithfulness")
     unlike = faithfulness.differing(measured.content) if measured else ()
     return (
-        Main(tables["conditions"]),
-        Main(tables.get("tukey" if contrasts == "tukey" else "planned"), sentences),
+        *([Main(None, by_key["answer"].paragraphs)] if "answer" in by_key else []),
+        Main(tables["conditions"], mark=by_key["conditions"].mark),
+        Main(None, sentences),
+        Main(tables.get(planned), mark=by_key[planned].mark),
         Main(None, unlike),
     )
 
@@ -162,10 +187,11 @@ def _sealed_sections(people: pd.DataFrame, facts: StudyFacts, sentence: str) -> 
 
 
 def anova_sentence(a: OneWayAnova, alpha: float = ALPHA) -> str:
-    """F(df, df) = ..., p, eta squared with its interval, as a paper prints it, and its meaning in words."""
+    """F(df, df) = ..., p, omega squared, eta squared with its interval as a paper prints it, and its meaning
+    in words. Omega squared comes first: eta squared is too large where people are few."""
     return (
         f"F({a.df_between}, {a.df_within}) = {number(a.f)}, {p_sentence(a.p)}, "
-        f"\N{GREEK SMALL LETTER ETA}\N{SUPERSCRIPT TWO} = {number(a.eta_squared, 3)} "
+        f"{OMEGA} = {number(a.omega_squared, 3)}, {ETA} = {number(a.eta_squared, 3)}, "
         f"95 % interval {interval(a.eta_squared_interval, 3)}: {finding(a.p, 'accuracy', alpha=alpha)}"
     )
 
@@ -179,15 +205,11 @@ def _anova(result: Analysis, alpha: float) -> Section:
         ("Within", number(a.ss_within, 3), str(a.df_within), "", ""),
     )
     effects = (
+        (OMEGA, number(a.omega_squared, 3)),
+        (f"{ETA} (one factor: also the partial)", number(a.eta_squared, 3)),
+        (f"95 % interval of {ETA} (noncentral F)", interval(a.eta_squared_interval, 3)),
         (
-            "\N{GREEK SMALL LETTER ETA}\N{SUPERSCRIPT TWO} (one factor: also the partial)",
-            number(a.eta_squared, 3),
-        ),
-        ("95 % interval (noncentral F)", interval(a.eta_squared_interval, 3)),
-        ("\N{GREEK SMALL LETTER OMEGA}\N{SUPERSCRIPT TWO}", number(a.omega_squared, 3)),
-        (
-            "\N{GREEK SMALL LETTER ETA}\N{SUPERSCRIPT TWO} of the "
-            "condition \N{MULTIPLICATION SIGN} session table",
+            f"{ETA} of the condition \N{MULTIPLICATION SIGN} session table",
             number(result.eta_squared_mixed, 3),
         ),
     )
@@ -270,7 +292,33 @@ def _tukey(result: Analysis, facts: StudyFacts) -> Section:
         "Percentage points. Tukey-Kramer: family-wise over all pairs, simultaneous 95 % intervals.",
     )
     content = {**(tukey_content(result) or {}), "is_planned": is_planned}
-    return Section("tukey", title, content, (), (table,))
+    matrix = _matrix(
+        result.tukey, [c.name for c in facts.conditions], labels, facts.alpha if is_planned else 0
+    )
+    return Section("tukey", title, content, (), (table, matrix))
+
+
+def _matrix(tukey: TukeyKramer, names: list[str], labels: dict[str, str], alpha: float) -> Table:
+    """Every pair as a cell: the line less the column below the diagonal, p above it; a star below `alpha`."""
+    there = {name for pair in tukey.pairs for name in (pair.first, pair.second)}
+    shown = [name for name in names if name in there]
+
+    def cell(down: int, across: int) -> str:
+        if down == across:
+            return ""
+        pair = tukey.between(shown[down], shown[across])
+        if down < across:
+            return p_value(pair.p)
+        return number(100 * pair.difference, 1) + stars(pair.p, alpha)
+
+    places = range(len(shown))
+    return Table(
+        "tukey_matrix",
+        "All pairs as a matrix",
+        ("Condition", *(labels[name] for name in shown)),
+        tuple((labels[shown[down]], *(cell(down, across) for across in places)) for down in places),
+        "Below the diagonal: the line less the column, in percentage points. Above it: Tukey-Kramer's p.",
+    )
 
 
 def _as_assigned(main: Analysis, result: Analysis, facts: StudyFacts) -> Section:
@@ -284,7 +332,10 @@ def _as_assigned(main: Analysis, result: Analysis, facts: StudyFacts) -> Section
         result,
         facts,
     )
-    return Section("as_assigned", "Results as assigned", content, sentence, (table,))
+    left = leavers_content(result.people)
+    told = leavers_sentence(left)
+    said = (*sentence, *([told] if told else []))
+    return Section("as_assigned", "Results as assigned", {**content, "leavers": left}, said, (table,))
 
 
 def _by_hand(main: Analysis, passed: pd.DataFrame, left_out: pd.DataFrame, facts: StudyFacts) -> Section:
@@ -374,7 +425,8 @@ def _blocked(people: pd.DataFrame, alpha: float) -> Section:
     sentence = (
         "People with the same plan saw the same items in the same order, whatever their condition. With "
         "the plan as "
-        f"block: F({a.df_condition}, {a.df_residual}) = {number(a.f)}, {p_sentence(a.p)} over {a.blocks} "
+        f"block: F({a.df_condition}, {a.df_residual}) = {number(a.f)}, {p_sentence(a.p)}, "
+        f"partial {ETA} = {number(a.partial_eta_squared, 3)}, over {a.blocks} "
         f"plans: {finding(a.p, 'accuracy', alpha=alpha)}."
     )
     return Section("blocked", title, content, (sentence,))

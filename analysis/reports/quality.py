@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pandas as pd
 
 from analysis.frames import Frames
-from analysis.reports.base import Section, StudyFacts, Table
+from analysis.reports.base import QuestionFacts, Section, StudyFacts, Table
 from analysis.reports.flow import group_head, members, named
 from analysis.reports.formats import NONE, number, percent
 from analysis.reports.observers import by_observer, population
@@ -114,7 +114,7 @@ def questions(frames: Frames, facts: StudyFacts) -> list[Section]:
     tables, content = [], {}
     for question in facts.questions:
         given = answers.map(lambda values, key=question.id: values.get(key))
-        rows, data = _tabulated(question.kind, given, people, facts)
+        rows, data = _tabulated(question, given, people, facts)
         content[question.id] = {"prompt": question.prompt, "when": question.when, "answers": data}
         columns = ("Answer", *(group.label for group in facts.slots))
         tables.append(Table(f"question_{question.id}", question.prompt, columns, rows))
@@ -122,18 +122,20 @@ def questions(frames: Frames, facts: StudyFacts) -> list[Section]:
 
 
 def _tabulated(
-    kind: str, given: pd.Series, people: pd.DataFrame, facts: StudyFacts
+    question: QuestionFacts, given: pd.Series, people: pd.DataFrame, facts: StudyFacts
 ) -> tuple[tuple[tuple[str, ...], ...], dict[str, Any]]:
-    """Counts of choices, mean of numbers, number of texts; by condition."""
+    """Counts of choices in the order of the question, those never chosen too; mean of numbers, number of
+    texts; by condition."""
     by = {group.key: given[members(people, group) & given.notna()] for group in facts.slots}
-    if kind == "choice":
-        levels = sorted({str(value) for value in given.dropna()})
+    if question.kind == "choice":
+        others = {str(value) for value in given.dropna()} - set(question.choices)
+        levels = [*question.choices, *sorted(others)]
         data: dict[str, Any] = {
             level: {name: int((values.astype(str) == level).sum()) for name, values in by.items()}
             for level in levels
         }
         return tuple((level, *(str(n) for n in data[level].values())) for level in levels), data
-    if kind == "number":
+    if question.kind == "number":
         data = {"mean": {name: _mean(values) for name, values in by.items()}}
         return (("Mean", *(number(value, 1) for value in data["mean"].values())),), data
     data = {"answered": {name: int((values.astype(str) != "").sum()) for name, values in by.items()}}

@@ -17,6 +17,7 @@ HEAD_KEYS = (
     "note",
     "seal",
     "sealed",
+    "section_marks",
     "code_version",
     "made_at",
 )
@@ -42,10 +43,12 @@ class Report:
     headline: tuple[Headline, ...] = ()
     main: tuple[Main, ...] = ()
     opening: str = ""
+    papers: tuple[Table, ...] = ()
 
     def __post_init__(self) -> None:
         _refuse_twice("sections", [*HEAD_KEYS, *(section.key for section in self.sections)])
-        _refuse_twice("tables", [table.key for section in self.sections for table in section.tables])
+        tables = [table for section in self.sections for table in section.tables]
+        _refuse_twice("tables", [table.key for table in (*tables, *self.papers)])
         _refuse_twice("figures", [figure.key for section in self.sections for figure in section.figures])
 
     @property
@@ -69,6 +72,7 @@ class Report:
             "note": self.facts.note,
             "seal": self.seal.as_json(),
             "sealed": self.seal.sealed,
+            "section_marks": {section.key: section.mark for section in self.sections if section.mark},
             "code_version": self.facts.code_version,
             "made_at": self.made_at,
             "flow": self.flow.content,

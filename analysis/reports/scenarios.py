@@ -214,7 +214,7 @@ def _control_table(scenarios: Sequence[Scenario]) -> Table:
             if row is None:
                 continue
             gain = Interval(row["gain_low"], row["gain_high"])
-            moved = NONE if control == "baseline" else f"{100 * row['gain']:+.1f} {interval(gain, 1, 100)}"
+            moved = NONE if control == "baseline" else f"{100 * row['gain']:+z.1f} {interval(gain, 1, 100)}"
             name = control.replace("_", " ").replace("baseline", "none")
             rows.append((scenario.slug, name, percent(row["accuracy"]), moved))
     return Table(

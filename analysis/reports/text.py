@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from analysis.reports.base import Table
+from analysis.reports.base import MARK_WORDS, Table
 from analysis.reports.report import Report
 from experiments.terminal import whole_table
 
@@ -24,7 +24,7 @@ def print_report(report: Report, console: Console | None = None) -> None:
         for sentence in main.sentences:
             out.print(Text(sentence))
         if main.table is not None:
-            print_table(main.table, out)
+            print_table(main.table, out, MARK_WORDS.get(main.mark, ""))
 
 
 def flow_line(report: Report) -> str:
@@ -33,14 +33,15 @@ def flow_line(report: Report) -> str:
     return " \N{RIGHTWARDS ARROW} ".join(f"{step['count']} {step['step']}" for step in steps)
 
 
-def print_table(table: Table, out: Console) -> None:
-    """The table for a terminal, with its short headings if it has some; nothing is cut off."""
+def print_table(table: Table, out: Console, mark: str = "") -> None:
+    """The table for a terminal, with its short headings if it has some; nothing is cut off. `mark` stands
+    behind the title."""
     heads = table.short or table.columns
     shown = [index for index, name in enumerate(heads) if name]
     cells = [[row[index] for index in shown] for row in table.rows]
     numeric = [index >= table.left for index in shown]
     out.print()
-    out.print(Text(table.title, style="italic"))
+    out.print(Text(f"{table.title} [{mark.lower()}]" if mark else table.title, style="italic"))
     # A pipe gets one line per row, however long.
     out.print(whole_table([heads[index] for index in shown], cells, numeric, out), soft_wrap=True)
     if table.note:

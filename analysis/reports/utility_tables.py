@@ -5,9 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import pandas as pd
+
 from analysis.reports import figures
 from analysis.reports.accuracy import DRAWS, Analysis, condition_rows, planned_p, utility_note
-from analysis.reports.base import Figure, Section, StudyFacts, Table
+from analysis.reports.answer import TESTS, sizes
+from analysis.reports.base import Data, Figure, Section, StudyFacts, Table
 from analysis.reports.formats import NONE, interval, level, number, p_value, percent, stars
 
 INTERVAL_NOTE = (
@@ -18,92 +21,170 @@ INTERVAL_NOTE = (
 
 def accuracy_section(result: Analysis, facts: StudyFacts, origin: str) -> Section:
     rows = condition_rows(result, facts)
-    few = utility_note(result, facts)
+    few, names = utility_note(result, facts), block_names(result.blocks, facts)
     tables = (
-        _utility_table(rows, result, facts, " ".join(filter(None, (few, *facts.stimuli)))),
-        _block_table(rows, result, few),
+        _utility_table(rows, names, facts, " ".join(filter(None, (few, *facts.stimuli)))),
+        _block_table(rows, names, few),
         _forms_table(rows, few),
     )
-    drawn = _drawn(rows, result, figures.Look.of(facts, origin), few)
+    drawn = _drawn(rows, result, facts, figures.Look.of(facts, origin), few)
     return Section("conditions", "Accuracy and Utility", rows, result.problems, tables, drawn)
 
 
-def _drawn(rows: list[dict[str, Any]], result: Analysis, look: figures.Look, few: str) -> tuple[Figure, ...]:
-    """The three figures, if there is something to draw; each caption gives n and the kind of interval."""
-    sizes = [r["n"] for r in rows if r["n"]]
+def block_names(blocks: tuple[int, ...], facts: StudyFacts) -> tuple[str, ...]:
+    """A block by K, the examples seen before its test: those of all blocks so far. By its number if the
+    design does not tell how many there are."""
+    examples = int(facts.design.get("train_per_block") or 0)
+    if not examples:
+        return tuple(f"Block {block + 1}" for block in blocks)
+    return tuple(f"K = {examples * (block + 1)}" for block in blocks)
+
+
+def chance_of(facts: StudyFacts) -> float | None:
+    """Accuracy of a guess among the study's answers; None if they are not told."""
+    return 1 / len(facts.answers) if len(facts.answers) > 1 else None
+
+
+def _drawn(
+    rows: list[dict[str, Any]], result: Analysis, facts: StudyFacts, look: figures.Look, few: str
+) -> tuple[Figure, ...]:
+    """The figures, if there is something to draw; each caption gives n and the kind of interval."""
     if not result.scores:
         return ()
-    n = (
-        f"n = {min(sizes)}"
-        + (f"\N{EN DASH}{max(sizes)}" if min(sizes) < max(sizes) else "")
-        + " per condition"
-    )
-    utility = Figure(
-        "utility",
-        "Utility: mean accuracy over blocks divided by the baseline's. Thick: simultaneous 95 % intervals, "
-        "which hold together. Light: the interval of one condition alone, Fieller's over "
-        f"{look.many}. {n}. {few}".rstrip(),
-        "Forest plot of Utility with intervals; the numbers stand in the table above.",
-        partial(figures.forest, rows, look),
-    )
+    n, names, chance = sizes(rows), block_names(result.blocks, facts), chance_of(facts)
+    k = " K: examples seen so far." if names[0].startswith("K") else ""
+    dashed = "" if chance is None else f" Dashed: chance among {len(facts.answers)} answers."
     accuracy = Figure(
         "accuracy",
-        f"Accuracy of single {look.many} (faint) and mean with 95 % interval (Student's t over {look.many}). "
-        f"Dashed: chance. {n}.",
+        f"Accuracy of single {look.many} (faint) and mean with 95 % interval (Student's t over {look.many})."
+        f"{dashed} {n}.",
         "Mean accuracy per condition with intervals; the numbers stand in the table above.",
-        partial(figures.people, rows, result.people, look),
+        partial(figures.people, rows, result.people, look, chance=chance),
+        people_data(rows, result.people),
     )
     blocks = Figure(
         "blocks",
         f"Accuracy per block with 95 % intervals (Student's t over {look.many}); "
-        f"the baseline in grey in every panel. {n}.",
+        f"the baseline in grey in every panel.{k} {n}.",
         "Accuracy per block and condition; the numbers stand in the tables.",
-        partial(figures.blocks, rows, look),
+        partial(figures.blocks, rows, look, names),
+        blocks_data(rows, names, "accuracy"),
     )
-    return (utility, accuracy, blocks) if len(result.utilities) > 1 else (accuracy, blocks)
+    by_k = Figure(
+        "utility_k",
+        "Utility-K: accuracy in the block divided by the baseline's in the same block, with Fieller's 95 % "
+        f"intervals, each of one block and condition alone.{k} {n}. {few}".rstrip(),
+        "Utility per block and condition; the numbers stand in the table of Utility-K.",
+        partial(figures.utility_by_block, rows, look, names),
+        blocks_data([r for r in rows if r["role"] != "baseline"], names, "utility_k"),
+    )
+    return (accuracy, blocks, by_k) if len(result.utilities) > 1 else (accuracy, blocks)
 
 
-def _utility_table(rows: list[dict[str, Any]], result: Analysis, facts: StudyFacts, last: str) -> Table:
-    cells, test = [], facts.contrasts.capitalize()
-    star_note = (
-        f"* The planned contrast of accuracy per person with the baseline (two-sided {test}), p < "
-        f"{level(facts.alpha)}; the star belongs to accuracy."
-    )
+def people_data(rows: list[dict[str, Any]], people: pd.DataFrame) -> Data:
+    """The mean of each condition with its interval, then every person, in shares."""
+    made: list[tuple[str | float | None, ...]] = [
+        (r["label"], "mean", r["accuracy_mean"], *(r["intervals"]["accuracy_mean"] or (None, None)))
+        for r in rows
+        if r["accuracy_mean"] is not None
+    ]
     for r in rows:
-        intervals, base = r["intervals"], r["role"] == "baseline"
+        own = people.loc[people["condition"] == r["name"], "accuracy"]
+        made += [(r["label"], "person", float(value), None, None) for value in own]
+    return Data(("condition", "of", "accuracy", "low", "high"), tuple(made))
+
+
+def blocks_data(rows: list[dict[str, Any]], names: tuple[str, ...], key: str) -> Data:
+    """A value of each condition and block with its interval."""
+    made: list[tuple[str | float | None, ...]] = []
+    for r in rows:
+        ends = r["intervals"][key] or [None] * len(names)
+        for name, value, pair in zip(names, r[key] or [], ends, strict=False):
+            made.append((r["label"], name, value, *(pair or (None, None))))
+    return Data(("condition", "block", key, "low", "high"), tuple(made))
+
+
+def _star_note(facts: StudyFacts) -> str:
+    return (
+        "* The planned contrast of accuracy per person with the baseline (two-sided "
+        f"{TESTS[facts.contrasts]}), p < {level(facts.alpha)}; the star belongs to accuracy."
+    )
+
+
+def _utility_table(rows: list[dict[str, Any]], names: tuple[str, ...], facts: StudyFacts, last: str) -> Table:
+    cells = []
+    for r in rows:
+        intervals, base, p = r["intervals"], r["role"] == "baseline", planned_p(r)
         cells.append(
             (
                 r["label"],
                 str(r["n"]),
-                *(percent(a) for a in r["accuracy"] or [None] * len(result.blocks)),
-                percent(r["accuracy_mean"]),
+                *(percent(a) for a in r["accuracy"] or [None] * len(names)),
+                percent(r["accuracy_mean"]) + stars(p, facts.alpha),
                 interval(intervals["accuracy_mean"], 1, 100),
-                NONE if base else number(r["utility"]) + stars(planned_p(r), facts.alpha),
+                NONE if base else number(r["utility"]),
                 interval(intervals["utility_simultaneous"]),
-                p_value(planned_p(r)),
+                p_value(p),
             )
         )
-    blocks = tuple(f"Block {block + 1}" for block in result.blocks)
+    tested = f"p ({TESTS[facts.contrasts].split('-')[0]})"
     return Table(
         "conditions",
         "Accuracy (%) and Utility",
-        ("Condition", "n", *blocks, "Mean", "95 % interval", "Utility", "95 %, together", f"p ({test})"),
+        ("Condition", "n", *names, "Mean", "95 % interval", "Utility", "95 %, together", tested),
         tuple(cells),
-        f"{star_note} {INTERVAL_NOTE} {last}".rstrip(),
-        short=(
-            "Condition",
-            "n",
-            *(f"B{block + 1}" for block in result.blocks),
-            "Mean",
-            "",
-            "Utility",
-            "95 %",
-            "p",
-        ),
+        f"{_star_note(facts)} {INTERVAL_NOTE} {_k_note(names)}{last}".rstrip(),
+        short=("Condition", "n", *map(_short, names), "Mean", "", "Utility", "95 %", "p"),
     )
 
 
-def _block_table(rows: list[dict[str, Any]], result: Analysis, few: str) -> Table:
+def _short(name: str) -> str:
+    return name.replace("Block ", "B").replace(" ", "")
+
+
+def _k_note(names: tuple[str, ...]) -> str:
+    return "K: examples seen before the test. " if names and names[0].startswith("K") else ""
+
+
+def paper_table(result: Analysis, facts: StudyFacts) -> Table:
+    """Table 1 in the paper's layout: accuracy and Utility after each number of examples, and Utility."""
+    rows, names = condition_rows(result, facts), block_names(result.blocks, facts)
+    none = [None] * len(names)
+    cells = []
+    for r in rows:
+        p, base = planned_p(r), r["role"] == "baseline"
+        cells.append(
+            (
+                r["label"],
+                str(r["n"]),
+                *(percent(a) for a in r["accuracy"] or none),
+                percent(r["accuracy_mean"]) + stars(p, facts.alpha),
+                *(NONE if base else number(u) for u in r["utility_k"] or none),
+                NONE if base else number(r["utility"]),
+                interval(r["intervals"]["utility_simultaneous"]),
+                p_value(p),
+            )
+        )
+    tested = f"p ({TESTS[facts.contrasts]})"
+    return Table(
+        "table_1",
+        f"Accuracy (%) and Utility: {facts.title}",
+        (
+            "Condition",
+            "n",
+            *(f"%, {name}" for name in names),
+            "Mean %",
+            *(f"Utility, {name}" for name in names),
+            "Utility",
+            "95 %, together",
+            tested,
+        ),
+        tuple(cells),
+        f"{_star_note(facts)} {INTERVAL_NOTE} {_k_note(names)}{utility_note(result, facts)}".rstrip(),
+    )
+
+
+def _block_table(rows: list[dict[str, Any]], names: tuple[str, ...], few: str) -> Table:
     def cell(r: dict[str, Any], index: int) -> str:
         intervals, value = r["intervals"]["utility_k"], number(r["utility_k"][index])
         return f"{value} {interval(intervals[index])}" if intervals else value
@@ -112,11 +193,10 @@ def _block_table(rows: list[dict[str, Any]], result: Analysis, few: str) -> Tabl
     return Table(
         "utility_k",
         "Utility-K",
-        ("Condition", *(f"Block {block + 1}" for block in result.blocks)),
-        tuple((r["label"], *(cell(r, i) for i in range(len(result.blocks)))) for r in usable),
+        ("Condition", *names),
+        tuple((r["label"], *(cell(r, i) for i in range(len(names)))) for r in usable),
         "Accuracy in the block divided by the baseline's in the same block; Fieller's 95 % intervals, each "
-        "of one block alone. "
-        f"{few}".rstrip(),
+        f"of one block alone. {_k_note(names)}{few}".rstrip(),
     )
 
 

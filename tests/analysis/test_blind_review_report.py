@@ -248,7 +248,7 @@ def test_simulated_reviews_say_so_inside_every_figure() -> None:
     people = frames.participants.assign(origin="simulated")
     made = report(Frames(frames.trials, people, frames.stimuli, frames.extra), review_facts())
     figures = [figure for section in made.sections for figure in section.figures]
-    assert [figure.key for figure in figures] == ["budget", "signal"]
+    assert [figure.key for figure in figures] == ["budget", "signal", "flow"]
     for figure in figures:
         assert "computational observers" in [text.get_text() for text in figure.draw().texts]
         assert "observers" in figure.caption and "n = 8 observers" in figure.caption
@@ -268,7 +268,7 @@ def test_nothing_by_source_is_told_while_sealed() -> None:
     rows = rows[rows["use"] == "task"]
     assert made.json()["pooled"]["share"] == rows["accepted"].mean()
     assert made.json()["pooled"]["answers"] == len(rows) == 8 * 40
-    assert not [figure for section in made.sections for figure in section.figures]
+    assert [figure.key for section in made.sections for figure in section.figures] == ["flow"]
 
 
 @pytest.mark.parametrize(("difference", "verdict"), [(-0.3, "worse"), (0.0, "equivalent"), (0.3, "superior")])

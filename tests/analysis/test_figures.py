@@ -94,15 +94,16 @@ def test_it_draws_each_person_and_the_mean() -> None:
     scores = pd.DataFrame({"condition": ["control"] * 3 + ["grad_cam"], "accuracy": [0.2, 0.4, 0.6, 1.0]})
     rows = [row("control", accuracy_mean=0.4), row("grad_cam", accuracy_mean=1.0)]
     (axes,) = figures.people(rows, scores, look()).axes
-    dots = [y for line in axes.lines if line.get_marker() == "." for y in line.get_ydata()]
+    dots = [x for line in axes.lines if line.get_marker() == "." for x in line.get_xdata()]
     assert sorted(dots) == pytest.approx([20, 40, 60, 100])
-    assert [y for _, y in points(axes.figure)] == pytest.approx([40, 100])
+    assert points(axes.figure) == [(40.0, 1.0), (100.0, 0.0)]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["Grad_cam", "Control"]
 
 
 def test_it_leaves_out_a_condition_without_people() -> None:
     scores = pd.DataFrame({"condition": ["control"], "accuracy": [0.5]})
     rows = [row("control", accuracy_mean=0.5), row("grad_cam", accuracy_mean=None)]
-    assert [y for _, y in points(figures.people(rows, scores, look()))] == [50.0]
+    assert points(figures.people(rows, scores, look())) == [(50.0, 1.0)]
     drawn = figures.blocks([row("grad_cam", accuracy=None)], look())
     assert all(not axes.get_visible() for axes in drawn.axes)
 
@@ -122,7 +123,7 @@ def test_it_has_a_panel_for_every_method_and_hides_the_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("label", "folded"),
+    ("label", "lines"),
     [
         ("Grad-CAM", "Grad-CAM"),
         ("Integrated Gradients", "Integrated\nGradients"),
@@ -130,10 +131,16 @@ def test_it_has_a_panel_for_every_method_and_hides_the_others() -> None:
         ("Donaudampfschifffahrt", "Donaudampfschifffahrt"),
     ],
 )
-def test_it_folds_long_labels_at_a_space(label: str, folded: str) -> None:
+def test_it_folds_long_labels_at_a_space(label: str, lines: str) -> None:
+    assert figures.folded(label) == lines
+
+
+@pytest.mark.parametrize(("chance", "drawn"), [(0.5, [50.0]), (0.25, [25.0]), (None, [])])
+def test_it_draws_chance_by_the_number_of_answers(chance: float | None, drawn: list[float]) -> None:
     scores = pd.DataFrame({"condition": ["control"], "accuracy": [0.5]})
-    (axes,) = figures.people([row("control", label=label)], scores, look()).axes
-    assert [text.get_text() for text in axes.get_xticklabels()] == [folded]
+    (axes,) = figures.people([row("control")], scores, look(), chance=chance).axes
+    dashed = [line for line in axes.lines if line.get_linestyle() == "--"]
+    assert [float(line.get_xdata()[0]) for line in dashed] == drawn
 
 
 def drawing() -> Figure:

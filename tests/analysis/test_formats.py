@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -24,6 +25,7 @@ from analysis.stats.results import Interval
 from stimuli.explainers import EXPLAINERS
 
 pytestmark = pytest.mark.pure
+MINUS = "\N{MINUS SIGN}"
 shares = st.floats(0, 1)
 
 
@@ -83,6 +85,12 @@ def test_it_writes_minus_as_a_minus_sign(value: float) -> None:
 
 def test_it_writes_nothing_without_a_sign() -> None:
     assert (number(-0.04, 1), number(-0.05001, 1)) == ("0.0", "\N{MINUS SIGN}0.1")
+
+
+@given(st.floats(-1e-3, 1e-3), st.integers(0, 2))
+def test_it_never_writes_a_minus_before_nothing(value: float, digits: int) -> None:
+    for text in (number(value, digits), percent(value / 100, digits), interval([value, value], digits)):
+        assert not re.search(rf"{MINUS}0(\.0+)?(?!\.?\d)", text), text
 
 
 def test_it_writes_a_dash_for_what_is_not_there() -> None:

@@ -19,8 +19,15 @@ from tests.analysis.worlds import START, facts
 pytestmark = pytest.mark.pure
 NAMES = ("baseline", "grad_cam")
 DASH = "\N{EN DASH}"
+LEVELS = ("Never", "Now and then", "Daily")
 QUESTIONS = (
-    QuestionFacts("expertise", "before", "choice", "How often do you work with such models?"),
+    QuestionFacts(
+        "expertise",
+        "before",
+        "choice",
+        "How often do you work with such models?",
+        LEVELS,
+    ),
     QuestionFacts("age", "before", "number", "How old are you?"),
     QuestionFacts("strategy", "after", "text", "How did you decide?"),
 )
@@ -123,6 +130,22 @@ def answered(*given: tuple[str, dict[str, Any]]) -> dict[str, Any]:
     return content
 
 
+def test_it_prints_choices_in_their_order_with_those_never_chosen() -> None:
+    people = [
+        person("a", "baseline", answers=json.dumps({"expertise": "Daily"})),
+        person("b", "baseline", answers=json.dumps({"expertise": "Something else"})),
+    ]
+    made = next(s for s in sections(frames_of(people), study()) if s.key == "questions")
+    table = next(t for t in made.tables if t.key == "question_expertise")
+    assert [row[:2] for row in table.rows] == [
+        ("Never", "0"),
+        ("Now and then", "0"),
+        ("Daily", "1"),
+        ("Something else", "1"),
+    ]
+    assert list(made.content["expertise"]["answers"])[:3] == list(LEVELS)
+
+
 def test_it_counts_choices_by_condition() -> None:
     content = answered(
         ("baseline", {"expertise": "Never"}),
@@ -132,6 +155,7 @@ def test_it_counts_choices_by_condition() -> None:
     )
     assert content["expertise"]["answers"] == {
         "Daily": {"baseline": 1, "grad_cam": 0},
+        "Now and then": {"baseline": 0, "grad_cam": 0},
         "Never": {"baseline": 1, "grad_cam": 1},
     }
     assert content["expertise"]["prompt"] == QUESTIONS[0].prompt

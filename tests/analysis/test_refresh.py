@@ -10,7 +10,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from analysis import models
+from analysis.frames import Frames
 from analysis.refresh import refresh_report
+from analysis.tables import Reader
 from analysis.tasks import refresh_reports
 from experiments.models import Study
 from tests.analysis.stored import cast, full, opened, sitting
@@ -58,13 +60,30 @@ def test_it_writes_json_html_and_figures(study: Study, tmp_path: Path) -> None:
     call_command("report", study.slug, "--out", str(tmp_path / "r"), stdout=out)
     data = json.loads((tmp_path / "r" / "report.json").read_text())
     assert not data["sealed"] and data["anova"]["df_within"] == 9
-    assert {p.name for p in (tmp_path / "r" / "figures").iterdir()} == {
-        "utility.pdf",
-        "accuracy.pdf",
-        "blocks.pdf",
-    }
+    figures = {p.name for p in (tmp_path / "r" / "figures").iterdir()}
+    assert {
+        f"{key}.{form}" for key in ("utility", "flow", "blocks") for form in ("pdf", "svg", "csv")
+    } <= figures
+    assert (tmp_path / "r" / "tables" / "table_1.tex").exists()
     assert (tmp_path / "r" / "report.html").read_text().startswith("<!doctype html>")
     assert "Grad-CAM" in out.getvalue()
+
+
+def test_it_reads_the_rows_once_in_a_command(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full(study)
+    read, frames = [], Reader.frames
+
+    def counted(reader: Reader) -> Frames:
+        read.append(reader)
+        return frames(reader)
+
+    monkeypatch.setattr(Reader, "frames", counted)
+    call_command("report", study.slug, "--out", str(tmp_path / "r"), stdout=StringIO())
+    assert len(read) == 1
+    call_command("report", study.slug, "--reporter", "meta_predictor", stdout=StringIO())
+    assert len(read) == 2
 
 
 def test_it_reports_simulated_observers_when_asked(study: Study, tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from rich.console import Console
 from scipy import stats
 
 from analysis.frames import Frames
-from analysis.management.commands.report import write_report
 from analysis.reports import get_reporter
 from analysis.reports.accuracy import PEOPLE_MIN, analyse, person_scores, utility_note
+from analysis.reports.files import write_report
 from analysis.reports.html import page
 from analysis.reports.report import Report
 from analysis.reports.text import print_report

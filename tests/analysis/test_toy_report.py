@@ -13,9 +13,9 @@ from django.core.management import call_command
 from rich.console import Console
 
 from analysis import models, reports
-from analysis.management.commands.report import write_report
 from analysis.refresh import refresh_all, refresh_report
 from analysis.reports.base import ReportError, Section, Table
+from analysis.reports.files import write_report
 from analysis.reports.html import page
 from analysis.reports.report import HEAD_KEYS, Report
 from analysis.reports.text import print_report
@@ -81,7 +81,12 @@ def test_it_keeps_the_reporter_s_order() -> None:
 
 @pure
 def test_it_writes_every_file(tmp_path: Path) -> None:
-    assert write_report(toy(), tmp_path) == ["report.json", "report.html", "figures/sameness.pdf"]
+    assert write_report(toy(), tmp_path) == [
+        "report.json",
+        "report.html",
+        *(f"figures/{key}.{form}" for key in ("flow", "sameness") for form in ("csv", "svg", "pdf")),
+        *(f"tables/{key}.csv" for key in toy().tables()),
+    ]
     assert (tmp_path / "figures" / "sameness.pdf").read_bytes().startswith(b"%PDF")
 
 
@@ -97,7 +102,7 @@ def test_it_seals_by_slot_in_every_form() -> None:
     report = toy_reporter.report(toy_frames(GIVEN), toy_facts(wanted=20, kept=4, state="open"))
     assert report.seal.sentence == "Sealed until the stopping rule is met: 4 of 20 places are kept."
     assert report.json()["sameness"] is None and report.json()["sealed"] is True
-    assert "<svg" not in page(report) and "66.7" not in page(report)
+    assert 'id="figure-sameness"' not in page(report) and "66.7" not in page(report)
     assert "66.7" not in printed(report) and "4 of 20 places are kept" in printed(report)
 
 

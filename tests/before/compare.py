@@ -16,6 +16,7 @@ LEAST_PEOPLE = 5
 """With fewer in a condition Utility has no interval any more: they held too seldom."""
 MADE_OTHERWISE = {"utility", "utility_k", "utility_simultaneous"}
 """Intervals that were bootstraps and are Fieller's. `utility_fieller` was Fieller's then, and is the same."""
+BLOCK = re.compile(r"^(B|K=)\d+$")
 OF_TRIALS = re.compile(r"\.as_assigned\.conditions\[\d+\]\.(utility|intervals\.utility_fieller\[\d\])$")
 """Of people who left within a block: by all their trials now, by the mean over their blocks then."""
 
@@ -64,12 +65,13 @@ def _equal(before: object, after: object) -> bool:
 
 
 def table_of(printed: str, *first: str) -> list[list[str]]:
-    """The rows of the printed main table that begin with these words, without the interval of Utility and p,
-    and without its star, which are those of other methods now."""
+    """The rows of the printed main table that begin with these words, without the interval of Utility, p and
+    the star, which are those of other methods now; the star stands at accuracy, which it tests. Blocks were
+    named by their number then, and by the examples seen so far now."""
     lines = (line.strip() for line in printed.splitlines() if line.startswith(first))
     rows = [re.split(r"\s{2,}", line) for line in lines]
     return [
-        [*row[:-3], row[-3].rstrip("*")] if len(row) > 6 else row
+        [BLOCK.sub("block", cell).rstrip("*") for cell in (row[:-2] if len(row) > 6 else row)]
         for row in rows
         if row[1] == "n" or row[1].isdigit()
     ]

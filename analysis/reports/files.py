@@ -1,0 +1,34 @@
+"""A report as a folder: report.json, report.html, every figure and every table as files for a paper."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from analysis.reports.figures import as_pdf, as_svg_file
+from analysis.reports.html import page
+from analysis.reports.markup import data_csv, drawn, table_csv, table_latex, table_markdown
+from analysis.reports.report import Report
+
+
+def write_report(report: Report, folder: Path) -> list[str]:
+    """Writes the folder and returns the names of its files. A figure is SVG and PDF, with its values as CSV;
+    a table is CSV; one in a published layout is Markdown and LaTeX too.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(report.json(), indent=1, ensure_ascii=False, allow_nan=False)
+    files: dict[str, str | bytes] = {"report.json": text + "\n", "report.html": page(report)}
+    for figure in (figure for section in report.sections for figure in section.figures):
+        picture, stem = figure.draw(), f"figures/{figure.key}"
+        files[f"{stem}.csv"] = data_csv(figure.data or drawn(picture))
+        files[f"{stem}.svg"] = as_svg_file(picture, figure.key)
+        files[f"{stem}.pdf"] = as_pdf(picture)
+    for table in report.papers:
+        files[f"tables/{table.key}.md"] = table_markdown(table)
+        files[f"tables/{table.key}.tex"] = table_latex(table)
+    for table in (*report.papers, *report.tables().values()):
+        files[f"tables/{table.key}.csv"] = table_csv(table)
+    for name, content in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    return list(files)
