@@ -158,8 +158,9 @@ def test_the_mixed_model_keeps_its_error_for_other_pictures(pool: int, people: i
         f"on other pictures, {count} studies, {ps.count(None)} without a fit)"
     )
     assert ps.count(None) <= 0.02 * count
-    # The chi-square limit of the likelihood ratio is kind with as few pictures as one person meets.
-    high = 0.07 if pool > TESTS else 0.09
+    # The chi-square limit of the likelihood ratio errs more with few people or pictures: .075 over 1,810
+    # studies of 10 people per condition on 42 pictures.
+    high = 0.07 if pool > TESTS and people >= PEOPLE else 0.09
     assert (Interval(0.03, high) if scale.is_full else likely_share(0.05, count)).holds(rate)
 
 
