@@ -12,9 +12,11 @@ from typing import Any
 import pandas as pd
 from django.utils import timezone
 
+from analysis.departures import report_facts
 from analysis.exports import get_exporter, manifest
 from analysis.exports.base import ExportError
 from analysis.exports.pictures import write_pictures
+from analysis.exports.planned import write_plan
 from analysis.exports.public import Public
 from analysis.frames import is_kept
 from analysis.models import Release
@@ -76,7 +78,8 @@ def export_study(
         rows = exporter(Public(reader) if request.public else reader, written)
         (written / DEFINITION).write_text(definition_text(study), encoding="utf-8")
         shown = write_pictures(study, written) if request.pictures else {}
-        files = manifest.described(written, {**rows, **shown, DEFINITION: 1})
+        plan = write_plan(report_facts(study), written)
+        files = manifest.described(written, {**rows, **shown, **plan, DEFINITION: 1})
         sealed = manifest.sealed(_content(study, request, origins, files))
         manifest.write(written, sealed)
         if folder.exists():

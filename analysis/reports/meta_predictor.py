@@ -24,10 +24,12 @@ from analysis.reports.base import Headline, Main, Section, StudyFacts, Table, se
 from analysis.reports.flow import flow_headline, flow_section
 from analysis.reports.formats import NONE, finding, interval, number, p_sentence, p_value, percent, stars
 from analysis.reports.report import Report
+from analysis.reports.smallest_effect import smallest_effect_sections
 from analysis.reports.utility_tables import accuracy_section
 from analysis.stats.anova import OneWayAnova
 from analysis.stats.blocked import randomised_block
 from analysis.stats.results import StatsError, mean_interval
+from experiments.declared import ALPHA
 
 ESTIMAND = (
     "These tests speak of people like these on this study's items; other items may favour other methods. "
@@ -54,14 +56,14 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
         results = _sealed_sections(passed, definition, seal.sentence)
     else:
         main, assigned = (analyse(p, blocks, definition) for p in (analysed, people))
+        contrasts = [_planned(main, definition), _anova(main, definition.alpha), _tukey(main, definition)]
         results = [
             accuracy_section(main, definition, origin),
-            _planned(main, definition),
-            _anova(main),
-            _tukey(main, definition),
+            *(reversed(contrasts) if definition.contrasts == "tukey" else contrasts),
+            *smallest_effect_sections(main, definition),
             _by_hand(main, passed, _left_out(frames), definition),
             _as_assigned(main, assigned, definition),
-            _blocked(analysed),
+            _blocked(analysed, definition.alpha),
             *quality.sections(frames, definition),
         ]
     measured = faithfulness.sections(frames, definition)
@@ -74,7 +76,7 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
         sections,
         made_at,
         headline=(*flow_headline(flow, definition), *_headline(sections)),
-        main=_main(sections),
+        main=_main(sections, definition.contrasts),
         opening=_opening(pooled, figures.Look.of(definition, origin)),
     )
 
@@ -90,15 +92,19 @@ def _headline(sections: tuple[Section, ...]) -> tuple[Headline, ...]:
     return tuple(numbers)
 
 
-def _main(sections: tuple[Section, ...]) -> tuple[Main, ...]:
-    """Table 1, the ANOVA in a sentence, the comparisons with the baseline, and if measures of the maps and of
+def _main(sections: tuple[Section, ...], contrasts: str) -> tuple[Main, ...]:
+    """Table 1, the ANOVA in a sentence, the planned contrasts, and if measures of the maps and of
     what was seen rank the methods otherwise."""
     by_key = {section.key: section for section in sections}
     tables = {table.key: table for section in sections for table in section.tables}
     sentences = tuple(f"One-way ANOVA of accuracy per person: {text}" for text in by_key["anova"].paragraphs)
     measured = by_key.get("faithfulness")
     unlike = faithfulness.differing(measured.content) if measured else ()
-    return (Main(tables["conditions"]), Main(tables.get("planned"), sentences), Main(None, unlike))
+    return (
+        Main(tables["conditions"]),
+        Main(tables.get("tukey" if contrasts == "tukey" else "planned"), sentences),
+        Main(None, unlike),
+    )
 
 
 def _opening(pooled: Section, look: figures.Look) -> str:
@@ -155,16 +161,16 @@ def _sealed_sections(people: pd.DataFrame, facts: StudyFacts, sentence: str) -> 
     return [Section("conditions", "Results by condition", rows, (sentence,), (table,)), *closed]
 
 
-def anova_sentence(a: OneWayAnova) -> str:
+def anova_sentence(a: OneWayAnova, alpha: float = ALPHA) -> str:
     """F(df, df) = ..., p, eta squared with its interval, as a paper prints it, and its meaning in words."""
     return (
         f"F({a.df_between}, {a.df_within}) = {number(a.f)}, {p_sentence(a.p)}, "
         f"\N{GREEK SMALL LETTER ETA}\N{SUPERSCRIPT TWO} = {number(a.eta_squared, 3)} "
-        f"95 % interval {interval(a.eta_squared_interval, 3)}: {finding(a.p, 'accuracy')}"
+        f"95 % interval {interval(a.eta_squared_interval, 3)}: {finding(a.p, 'accuracy', alpha=alpha)}"
     )
 
 
-def _anova(result: Analysis) -> Section:
+def _anova(result: Analysis, alpha: float) -> Section:
     content, a = anova_content(result), result.anova
     if a is None:
         return Section("anova", "Analysis of variance", None, result.problems)
@@ -189,12 +195,14 @@ def _anova(result: Analysis) -> Section:
         Table("anova", "One-way ANOVA of accuracy per person", ("Source", "SS", "df", "F", "p"), rows),
         Table("anova_effects", "Effect sizes", ("Measure", "Value"), effects),
     )
-    return Section("anova", "Analysis of variance", content, (anova_sentence(a) + ".",), tables)
+    return Section("anova", "Analysis of variance", content, (anova_sentence(a, alpha) + ".",), tables)
 
 
 def _planned(result: Analysis, facts: StudyFacts) -> Section:
-    """The contrasts that were planned: each method and the control against the baseline."""
-    title = "Planned contrasts with the baseline"
+    """Each method and the control against the baseline: the planned contrasts, unless the plan declares all
+    pairs."""
+    is_planned = facts.contrasts == "dunnett"
+    title = f"{'Planned' if is_planned else 'Exploratory'} contrasts with the baseline"
     if result.dunnett is None:
         return Section("planned", title, None, result.problems)
     rows, contents = [], []
@@ -210,7 +218,7 @@ def _planned(result: Analysis, facts: StudyFacts) -> Section:
                 interval(each.interval, 1, 100),
                 number(each.t),
                 number(each.df, 1),
-                p_value(each.p) + stars(each.p),
+                p_value(each.p) + (stars(each.p, facts.alpha) if is_planned else ""),
                 f"{number(each.size.g)} {interval(each.size.interval)}",
             )
         )
@@ -224,13 +232,21 @@ def _planned(result: Analysis, facts: StudyFacts) -> Section:
         "intervals of differences hold for all rows together; those of g are of one row alone. "
         f"{ESTIMAND} {utility_note(result, facts)}".rstrip(),
     )
-    content = {"variances": result.dunnett.variances, "level": result.dunnett.level, "contrasts": contents}
+    content = {
+        "is_planned": is_planned,
+        "variances": result.dunnett.variances,
+        "level": result.dunnett.level,
+        "contrasts": contents,
+    }
     return Section("planned", title, content, (), (table,))
 
 
 def _tukey(result: Analysis, facts: StudyFacts) -> Section:
+    """All pairs: as in the paper, or planned if the plan declares them."""
+    is_planned = facts.contrasts == "tukey"
+    title = "Planned contrasts: all pairs of conditions" if is_planned else "All pairs of conditions"
     if result.tukey is None:
-        return Section("tukey", "All pairs of conditions", None, result.problems)
+        return Section("tukey", title, None, result.problems)
     labels = {c.name: c.label for c in facts.conditions}
     columns = ("Pair", "Difference", "95 % interval", "q", "p")
 
@@ -242,18 +258,19 @@ def _tukey(result: Analysis, facts: StudyFacts) -> Section:
             number(100 * pair.difference, 1),
             interval(pair.interval, 1, 100),
             number(pair.q),
-            p_value(pair.p) + stars(pair.p),
+            p_value(pair.p) + (stars(pair.p, facts.alpha) if is_planned else ""),
         )
 
     pairs = [(pair.second, pair.first) for pair in result.tukey.pairs]
     table = Table(
         "tukey",
-        "All pairs, as in the paper",
+        "All pairs, as planned" if is_planned else "All pairs, as in the paper",
         columns,
         tuple(row(*pair) for pair in pairs),
         "Percentage points. Tukey-Kramer: family-wise over all pairs, simultaneous 95 % intervals.",
     )
-    return Section("tukey", "All pairs of conditions", tukey_content(result), (), (table,))
+    content = {**(tukey_content(result) or {}), "is_planned": is_planned}
+    return Section("tukey", title, content, (), (table,))
 
 
 def _as_assigned(main: Analysis, result: Analysis, facts: StudyFacts) -> Section:
@@ -296,7 +313,7 @@ def _by_hand(main: Analysis, passed: pd.DataFrame, left_out: pd.DataFrame, facts
     )
     people = "1 person was" if n == 1 else f"{n} people were"
     first = f"{people} left out by hand, on a page that shows neither condition nor score."
-    without = (f"Without: {anova_sentence(main.anova)}.",) if main.anova else ()
+    without = (f"Without: {anova_sentence(main.anova, facts.alpha)}.",) if main.anova else ()
     title = "With the people excluded by hand"
     return Section(
         "by_hand",
@@ -332,11 +349,11 @@ def _beside(
         f"{note} {utility_note(result, facts)}".rstrip(),
     )
     content = {"conditions": rows, "anova": anova_content(result), "tukey": tukey_content(result)}
-    sentences = (anova_sentence(result.anova) + ".",) if result.anova else result.problems
+    sentences = (anova_sentence(result.anova, facts.alpha) + ".",) if result.anova else result.problems
     return content, sentences, table
 
 
-def _blocked(people: pd.DataFrame) -> Section:
+def _blocked(people: pd.DataFrame, alpha: float) -> Section:
     """The sensitivity check that matched plans allow."""
     title = "Matched plans as blocks"
     planned = people[people["plan"].notna()]
@@ -358,6 +375,6 @@ def _blocked(people: pd.DataFrame) -> Section:
         "People with the same plan saw the same items in the same order, whatever their condition. With "
         "the plan as "
         f"block: F({a.df_condition}, {a.df_residual}) = {number(a.f)}, {p_sentence(a.p)} over {a.blocks} "
-        f"plans: {finding(a.p, 'accuracy')}."
+        f"plans: {finding(a.p, 'accuracy', alpha=alpha)}."
     )
     return Section("blocked", title, content, (sentence,))

@@ -8,12 +8,8 @@ from typing import Any
 from analysis.reports import figures
 from analysis.reports.accuracy import DRAWS, Analysis, condition_rows, planned_p, utility_note
 from analysis.reports.base import Figure, Section, StudyFacts, Table
-from analysis.reports.formats import NONE, interval, number, p_value, percent, stars
+from analysis.reports.formats import NONE, interval, level, number, p_value, percent, stars
 
-STAR_NOTE = (
-    "* The planned contrast of accuracy per person with the baseline (two-sided Dunnett), p < .05; the star "
-    "belongs to accuracy."
-)
 INTERVAL_NOTE = (
     "95 % intervals. Accuracy: Student's t over people. Utility: Fieller's, variances of each condition by "
     "itself, simultaneous: those of all conditions hold together."
@@ -24,7 +20,7 @@ def accuracy_section(result: Analysis, facts: StudyFacts, origin: str) -> Sectio
     rows = condition_rows(result, facts)
     few = utility_note(result, facts)
     tables = (
-        _utility_table(rows, result, " ".join(filter(None, (few, *facts.stimuli)))),
+        _utility_table(rows, result, facts, " ".join(filter(None, (few, *facts.stimuli)))),
         _block_table(rows, result, few),
         _forms_table(rows, few),
     )
@@ -67,8 +63,12 @@ def _drawn(rows: list[dict[str, Any]], result: Analysis, look: figures.Look, few
     return (utility, accuracy, blocks) if len(result.utilities) > 1 else (accuracy, blocks)
 
 
-def _utility_table(rows: list[dict[str, Any]], result: Analysis, last: str) -> Table:
-    cells = []
+def _utility_table(rows: list[dict[str, Any]], result: Analysis, facts: StudyFacts, last: str) -> Table:
+    cells, test = [], facts.contrasts.capitalize()
+    star_note = (
+        f"* The planned contrast of accuracy per person with the baseline (two-sided {test}), p < "
+        f"{level(facts.alpha)}; the star belongs to accuracy."
+    )
     for r in rows:
         intervals, base = r["intervals"], r["role"] == "baseline"
         cells.append(
@@ -78,7 +78,7 @@ def _utility_table(rows: list[dict[str, Any]], result: Analysis, last: str) -> T
                 *(percent(a) for a in r["accuracy"] or [None] * len(result.blocks)),
                 percent(r["accuracy_mean"]),
                 interval(intervals["accuracy_mean"], 1, 100),
-                NONE if base else number(r["utility"]) + stars(planned_p(r)),
+                NONE if base else number(r["utility"]) + stars(planned_p(r), facts.alpha),
                 interval(intervals["utility_simultaneous"]),
                 p_value(planned_p(r)),
             )
@@ -87,9 +87,9 @@ def _utility_table(rows: list[dict[str, Any]], result: Analysis, last: str) -> T
     return Table(
         "conditions",
         "Accuracy (%) and Utility",
-        ("Condition", "n", *blocks, "Mean", "95 % interval", "Utility", "95 %, together", "p (Dunnett)"),
+        ("Condition", "n", *blocks, "Mean", "95 % interval", "Utility", "95 %, together", f"p ({test})"),
         tuple(cells),
-        f"{STAR_NOTE} {INTERVAL_NOTE} {last}".rstrip(),
+        f"{star_note} {INTERVAL_NOTE} {last}".rstrip(),
         short=(
             "Condition",
             "n",
