@@ -25,7 +25,7 @@ from tests.analysis.stored import opened, sitting
 MARK = "quokka"
 """Is in no text of the study."""
 CLOCK = re.compile(rb"\d{4}-\d\d-\d\dT|\d\d:\d\d:\d\d|2026-02-02")
-WARNING = {"what": "flat maps", "condition": "control"}
+WARNING = {"what": "flat maps", "condition": "control", "kind": "flat", "remedy": "r", "refuses": False}
 pure = pytest.mark.pure
 
 

@@ -82,8 +82,8 @@ def test_it_streams_the_export_of_one_origin(study: Study, desk: Client, cleaned
     archive = zipfile.ZipFile(io.BytesIO(body_of(reply)))
     folder = f"wolf-or-husky-simulated-{cleaned}"
     assert {name.removeprefix(f"{folder}/") for name in archive.namelist()} == {
-        *("trials.csv", "participants.csv", "stimuli.csv", "codebook.csv", "codebook.json"),
-        *("definition.json", "manifest.json"),
+        *(f"{table}.csv" for table in TABLES),
+        *("codebook.csv", "codebook.json", "definition.json", "manifest.json"),
     }
     rows = list(csv.DictReader(io.StringIO(archive.read(f"{folder}/participants.csv").decode())))
     assert [row["origin"] for row in rows] == ["simulated"] * people
