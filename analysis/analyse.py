@@ -8,7 +8,9 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t as student
 
+from analysis.answer_procedures import of_agreement, of_correlation, of_signal, of_utility
 from analysis.item_procedures import mixed_model, of_items, of_times
 from analysis.result_tables import Results, ResultTable, counted
 from analysis.stats.anova import one_way
@@ -22,6 +24,7 @@ from analysis.stats.proportions import compare_rates, newcombe, odds_ratio, wils
 from analysis.stats.ranks import friedman, kruskal_wallis, rank_biserial_interval
 from analysis.stats.repeated import repeated_measures
 from analysis.stats.results import Row, ends_of, mean_interval
+from analysis.stats.sequential import Answer, LookPlan, look
 from analysis.stats.welch import games_howell, welch_anova
 from analysis.tidy import BadTable, TidyTable
 
@@ -62,11 +65,37 @@ def analyse(table: TidyTable, plan: AnalysisPlan) -> Results:
         _factorial(results, table, plan)
     if roles.item:
         of_items(results, table, plan.seed)
+        if roles.subject and not table.is_binary:
+            of_agreement(results, table, plan.seed)
+    if roles.signal:
+        of_signal(results, table)
+    if roles.correlate:
+        of_correlation(results, table, plan.seed)
     if plan.mixed_model:
         mixed_model(results, table, plan.control)
     if roles.times:
         of_times(results, table)
     return results
+
+
+def at_look(table: TidyTable, plan: AnalysisPlan, looks: LookPlan, number: int) -> Answer:
+    """Whether a study goes on after a look that its plan names: nothing else is told of the data.
+
+    Each contrast with the control has alpha divided by the number of contrasts. Raises BadTable for a design
+    without such contrasts, and StatsError as `look` and the tests do.
+    """
+    _check_design(table, plan)
+    if not plan.control:
+        raise BadTable("A look tests the planned contrasts with a control: name it by --control.")
+    if table.roles.within:
+        pairs = paired_differences(table.cells, table.levels[table.roles.within[0]], plan.control)
+        told = [(pair.t, float(pairs.df)) for pair in pairs.pairs]
+    else:
+        variances: Literal["equal", "separate"] = "separate" if plan.separate_variances else "equal"
+        made = dunnett(groups_of(table), plan.control, variances=variances)
+        told = [(each.t, each.df) for each in made.comparisons]
+    least = min(2 * float(student.sf(abs(t), df)) for t, df in told)
+    return look(LookPlan(looks.shares, looks.spending, looks.alpha / len(told)), number, least)
 
 
 def _check_design(table: TidyTable, plan: AnalysisPlan) -> None:
@@ -79,7 +108,11 @@ def _check_design(table: TidyTable, plan: AnalysisPlan) -> None:
             "covered: at most 2 within with 1 between, or 4 between alone."
         )
     if roles.within and roles.covariates:
-        raise BadTable("A covariate beside factors within people is not covered; leave --covariate out.")
+        raise BadTable(
+            "A covariate beside factors within people is not covered, for its slope could differ between the "
+            "cells: leave --covariate out, or give each person one value (the difference of two cells, "
+            "or their mean) as --dv, and name the covariate beside --between."
+        )
     if roles.covariates and not roles.between:
         raise BadTable("A covariate needs a factor between people: add --between.")
     factor = (*roles.between, *roles.within)[:1]
@@ -136,6 +169,8 @@ def _between(results: Results, table: TidyTable, plan: AnalysisPlan) -> None:
     note = "No equal variances are assumed."
     results.attempt("welch", f"{dv} by {factor}: Welch", lambda: welch_anova(groups).table(), note)
     _pairs(results, groups, plan)
+    if plan.control and table.cells.min() >= 0 and table.cells.max() <= 1:
+        of_utility(results, groups, plan.control, plan.seed)
     _rank_tests(results, groups)
     if table.is_binary and len(table.rows) == len(table.people):
         _shares(results, groups, plan)
@@ -244,7 +279,7 @@ def _equivalence(results: Results, table: TidyTable, groups: Groups, plan: Analy
     method = "score test of shares" if is_share else "Welch"
     title = f"Equivalence within {plan.margin:g}, two one-sided tests, {method}"
     note = "low and high: 90 %. p is not corrected for several comparisons."
-    results.attempt("equivalence", title, made, note)
+    results.attempt("equivalence", title, made, note, level=0.90)
 
 
 def _factorial(results: Results, table: TidyTable, plan: AnalysisPlan) -> None:

@@ -14,6 +14,8 @@ from analysis.stats.results import Row, StatsError
 from analysis.tidy import BadTable, TidyTable
 
 HALVES = 1000
+LEVELS_MAX = 20
+"""Of ordered answers in the mixed model: each has a threshold of its own."""
 
 
 def of_items(results: Results, table: TidyTable, seed: int) -> None:
@@ -64,6 +66,11 @@ def mixed_model(results: Results, table: TidyTable, control: str) -> None:
     random["item by condition"] = [f"{i} / {c}" for i, c in zip(item, codes, strict=True)]
 
     def made() -> list[Row]:
+        if (steps := np.unique(answers).size) > LEVELS_MAX:
+            raise StatsError(
+                f"the answers have {steps} values; the model is of at most {LEVELS_MAX} ordered levels, "
+                "so group them, or rely on the tests of people."
+            )
         whole = fit_crossed(answers, fixed, random)
         test = likelihood_ratio(whole, fit_crossed(answers, {}, random))
         results.notes.append(

@@ -7,6 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from analysis.stats.contrast_power import (
+    CONTRASTS_MAX,
+    SIZE_MAX,
+    detectable_contrast,
+    dunnett_power,
+    equivalence_power,
+    paired_power,
+    utility_power,
+)
 from analysis.stats.pair_power import EFFECTS as POINTS
 from analysis.stats.pair_power import (
     EXPLANATION_SD,
@@ -20,6 +29,7 @@ from analysis.stats.pair_power import (
 )
 from analysis.stats.power import anova_power, minimal_detectable_f
 from analysis.stats.rank_power import PEOPLE_MAX, people_needed, rank_power
+from experiments.declared import ALPHA
 from experiments.definition import StudyDefinition
 from experiments.kinds.rate import SCALE
 from experiments.paradigms import get_paradigm
@@ -28,9 +38,14 @@ from experiments.paradigms.base import Plan
 EFFECTS = ((0.10, "small"), (0.25, "medium"), (0.40, "large"))
 DIFFERENCES = ((0.20, "small"), (0.50, "medium"), (0.80, "large"))
 """Differences of two means in standard deviations of people's own means (Cohen 1988)."""
-ALPHA = 0.05
 PUBLISHED_SHARES = (0.557, 0.694)
 """Agreement with the model without and with LIME, SST (Gonzalez and Søgaard 2020, Table 1)."""
+ACCURACY, CONCENTRATION = 0.6, 8.0
+"""Assumed of people without explanations: mean accuracy, and ability beta-distributed with a standard
+deviation of sqrt(m (1 - m) / 9), as in the calibration of the tests."""
+UTILITIES = (1.10, 1.25)
+MARGIN = 0.5
+"""In standard deviations of people, if the file declares no smallest effect."""
 SPREADS = (0.0, 0.10)
 """Standard deviations of people's own expected shares: none is published, so two are shown."""
 
@@ -53,12 +68,68 @@ def _anova(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPower |
     sizes = [condition.slots for condition in definition.conditions]
     if not all(plan.condition for plan in plans) or len(sizes) < 2 or sum(sizes) <= len(sizes):
         return None
+    declared = definition.preregistration.alpha if definition.preregistration else None
+    alpha = declared or ALPHA
     rows: list[tuple[str, float | int]] = [
-        (f"f = {f:.2f} ({word})", anova_power(sizes, f)) for f, word in EFFECTS
+        (f"f = {f:.2f} ({word})", anova_power(sizes, f, alpha=alpha)) for f, word in EFFECTS
     ]
-    rows.append(("smallest f found with power .80", minimal_detectable_f(sizes)))
-    told = ", ".join(sorted({str(size) for size in sizes}))
+    rows.append(("smallest f found with power .80", minimal_detectable_f(sizes, alpha=alpha)))
+    rows += _of_baseline(definition, plans, alpha)
+    told = ", ".join(sorted({str(size) for size in sizes})) + (f", alpha {alpha:g}" if declared else "")
     return PlannedPower(f"Power of the ANOVA over {len(sizes)} conditions of {told}", tuple(rows))
+
+
+def _of_baseline(
+    definition: StudyDefinition, plans: Sequence[Plan], alpha: float
+) -> list[tuple[str, float | int]]:
+    """Power of what is compared with the baseline; nothing without a single one, or with fewer than two
+    people or more conditions than are computed."""
+    base = [c.slots for c in definition.conditions if c.role == "baseline"]
+    others = [c.slots for c in definition.conditions if c.role != "baseline"]
+    if len(base) != 1 or not 0 < len(others) <= CONTRASTS_MAX or not min(*base, *others) >= 2:
+        return []
+    if max(*base, *others) > SIZE_MAX:
+        return []
+    control, least, many = base[0], min(others), len(others)
+    family = f"Dunnett over {many} contrast{'s' if many > 1 else ''}"
+    rows: list[tuple[str, float | int]] = []
+    for d, word in DIFFERENCES:
+        power = dunnett_power(control, others, [d] * many, alpha=alpha)
+        rows.append((f"{family}: one, d = {d:.2f} ({word})", min(power.each)))
+        rows.append((f"{family}: any, all d = {d:.2f}", power.any))
+    detectable = detectable_contrast(control, others, alpha=alpha)
+    rows.append((f"{family}: smallest d of one with power .80", detectable))
+    trials = sum(trial.phase == "test" and not trial.check for trial in plans[0].trials)
+    for utility in UTILITIES:
+        means = (ACCURACY * utility, ACCURACY)
+        spreads = (_spread(means[0], trials), _spread(means[1], trials))
+        made = utility_power((least, control), means, spreads, alpha=alpha)
+        text = (
+            f"Utility {utility:.2f}, baseline {ACCURACY:.2f} assumed, by simulation, error {made.error:.3f}"
+        )
+        rows.append((text, made.power))
+    pairs = min(control, least)
+    paired = paired_power(pairs, 0.5, tests=many, alpha=alpha)
+    rows.append((f"paired by {pairs} plans, d_z = 0.50, alpha by {many}", paired))
+    margin = _margin(definition, trials)
+    text = f"equivalence within d = {margin:.2f}, no difference"
+    return [*rows, (text, equivalence_power(least, control, margin))]
+
+
+def _margin(definition: StudyDefinition, trials: int) -> float:
+    """The declared smallest effect in standard deviations of people, which are assumed if it is in points."""
+    declared = definition.preregistration.smallest_effect if definition.preregistration else None
+    if declared is None:
+        return MARGIN
+    if declared.d is not None:
+        return declared.d
+    return float(declared.points or 0) / 100 / _spread(ACCURACY, trials)
+
+
+def _spread(mean: float, trials: int) -> float:
+    """The standard deviation of people's accuracies over so many trials: of their abilities and by chance."""
+    ability = mean * (1 - mean) / (CONCENTRATION + 1)
+    return float((ability + (mean * (1 - mean) - ability) / max(1, trials)) ** 0.5)
 
 
 def _contrasts(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPower | None:

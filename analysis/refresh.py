@@ -10,13 +10,15 @@ from django.db.models.functions import Coalesce, Greatest
 from django.utils import timezone
 
 from analysis import models
+from analysis.departures import report_facts
 from analysis.families import extension_sections
 from analysis.reports import REPORTERS, get_reporter
 from analysis.reports.base import ReportError, Section
 from analysis.reports.html import page
+from analysis.reports.preregistration import with_plan
 from analysis.reports.report import Report
 from analysis.tables import Progress, read_frames, study_facts
-from experiments.models import Session, Study
+from experiments.models import Preregistration, Session, Study
 from stimuli.spec import content_key
 
 REPORTED = ("human", "simulated", "pilot")
@@ -43,10 +45,11 @@ def make_report(
             "choose with --origin."
         )
     made_at = f"{timezone.now():%Y-%m-%d %H:%M} UTC"
-    report = reporter(frames.only(origin), study_facts(study, origin), made_at=made_at)
+    report = reporter(frames.only(origin), report_facts(study, origin), made_at=made_at)
     report = replace(
         report, sections=(*report.sections, *extension_sections(study, origin, frames.only(origin)))
     )
+    report = with_plan(report)
     if (package := REPORTERS.origin(name)) is None:
         return report
     named = {"name": REPORTERS.stored_name(name), "package": str(package)}
@@ -67,10 +70,13 @@ def newest_session_at(study: Study, origin: str) -> datetime | None:
 
 
 def facts_digest(study: Study, origin: str) -> str:
-    """A value that changes when the seal, the state, the kept slots or a decision by hand change."""
+    """A value that changes when the seal, the state, the kept slots, a decision by hand, the definition or
+    the plan's registry change."""
     by_hand = Session.objects.filter(study=study, origin=origin).exclude(excluded={}).order_by("pk")
     decided = [[str(pk), excluded] for pk, excluded in by_hand.values_list("pk", "excluded")]
-    return content_key([asdict(study_facts(study, origin)), decided])
+    registry = Preregistration.objects.filter(study=study).values_list("registry", flat=True)
+    facts = asdict(study_facts(study, origin))
+    return content_key([facts, decided, study.definition, list(registry)])
 
 
 def store_report(study: Study, origin: str, progress: Progress | None = None) -> Report:

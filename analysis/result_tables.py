@@ -17,12 +17,19 @@ def counted(count: int, what: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ResultTable:
-    """Rows with exact numbers; `key` names the file that they are written to."""
+    """Rows with exact numbers; `key` names the file that they are written to. An interval is two columns, low
+    and high or names that end so; `level` (0-1) is that of all whose names do not say another."""
 
     key: str
     title: str
     rows: list[Row]
     note: str = ""
+    level: float = 0.95
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether a column holds ends of intervals."""
+        return any(name == "low" or name.endswith("_low") for name in self.columns)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -38,7 +45,8 @@ class ResultTable:
             len(columns),
         )
         heads = tuple(name.replace("_", " ") for name in columns)
-        return Table(self.key, self.title, heads, rows, self.note, left=left)
+        note = f"{self.note} Intervals: {self.level:.0%}.".strip() if self.has_intervals else self.note
+        return Table(self.key, self.title, heads, rows, note, left=left)
 
 
 @dataclass(slots=True)
@@ -52,14 +60,16 @@ class Results:
     def add(self, table: ResultTable) -> None:
         self.tables.append(table)
 
-    def attempt(self, key: str, title: str, made: Callable[[], list[Row]], note: str = "") -> None:
+    def attempt(
+        self, key: str, title: str, made: Callable[[], list[Row]], note: str = "", *, level: float = 0.95
+    ) -> None:
         """Adds the table, or the sentence that says why there is none."""
         try:
             rows = made()
         except StatsError as error:
             self.problems.append(f"{title}: {error}")
             return
-        self.tables.append(ResultTable(key, title, rows, note))
+        self.tables.append(ResultTable(key, title, rows, note, level))
 
 
 def _is_number(value: object) -> bool:

@@ -301,7 +301,6 @@ def study_facts(study: Study, origin: str = "human") -> StudyFacts:
         design=study.definition.get("design", {}),
         language=study.definition.get("language", "en"),
         frozen=frozen_of(study),
-        contrasts=study.definition.get("preregistration", {}).get("contrasts") or "dunnett",
         screening=study.definition.get("screening", {}),
     )
 

@@ -22,7 +22,8 @@ class BadTable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Columns by what they are. `dv`: what was measured, a number; `times`: response times beside it."""
+    """Columns by what they are. `dv`: what was measured, a number; `times`: response times beside it;
+    `signal`: 1 or 0, whether yes (1) is right; `correlate`: a number that goes with each answer."""
 
     dv: str
     between: tuple[str, ...] = ()
@@ -31,11 +32,14 @@ class Roles:
     item: str = ""
     covariates: tuple[str, ...] = ()
     times: str = ""
+    signal: str = ""
+    correlate: str = ""
 
     @property
     def used(self) -> tuple[str, ...]:
         """Every column that is named."""
-        named = (self.dv, *self.between, *self.within, self.subject, self.item, *self.covariates, self.times)
+        named = (self.dv, *self.between, *self.within, self.subject, self.item, *self.covariates)
+        named += (self.times, self.signal, self.correlate)
         return tuple(name for name in named if name)
 
 
@@ -93,6 +97,12 @@ def tidy(frame: pd.DataFrame, roles: Roles) -> TidyTable:
     _check_columns(frame, roles)
     notes: list[str] = []
     rows = _typed(frame, roles, notes)
+    if roles.signal and not rows[roles.signal].isin((0, 1)).all():
+        odd = rows[roles.signal][~rows[roles.signal].isin((0, 1))].iloc[0]
+        raise BadTable(
+            f"Column {roles.signal!r} holds {odd:g}; a signal is 1 (yes is right) or 0 (no is "
+            "right): recode the column."
+        )
     if not roles.subject:
         rows = rows.assign(**{"": [f"row {number}" for number in rows.index]})
     person = roles.subject or ""
@@ -135,7 +145,7 @@ def _typed(frame: pd.DataFrame, roles: Roles, notes: list[str]) -> pd.DataFrame:
     """Numbers as float64, names as text, without the rows in which one of them is missing; the rows are
     numbered as in the file, whose first line names the columns."""
     frame = frame.set_axis(range(2, len(frame) + 2), axis=0)
-    numbers = {roles.dv, roles.times, *roles.covariates}
+    numbers = {roles.dv, roles.times, roles.signal, roles.correlate, *roles.covariates}
     typed, missing = {}, pd.Series(False, index=frame.index)
     for name in roles.used:
         column = frame[name]

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from experiments.declared import PreregistrationTable
 from experiments.design.rng import Streams
 from experiments.page_tables import (
     Part,
@@ -373,6 +374,7 @@ class StudyDefinition(Part):
     practice: PracticeTable = PracticeTable()
     training: TrainingTable = TrainingTable()
     plates: PlatesTable | None = None
+    preregistration: PreregistrationTable | None = None
     recruitment: Recruitment = Recruitment()
     platforms: dict[Name, dict[str, Any]] = Field(default_factory=dict)
 
@@ -384,8 +386,9 @@ class StudyDefinition(Part):
         return {k: v if isinstance(v, Mapping) else {"limit": v} for k, v in value.items()}
 
     def as_met(self) -> dict[str, Any]:
-        """All that a participant meets, texts included, as JSON; recruiting and metrics may change. Keys that
-        were added later are left out at their default, so that older digests stay valid."""
+        """All that a participant meets, texts included, and what is declared of the analysis, as JSON;
+        recruiting and metrics may change. Keys that were added later are left out at their default, so that
+        older digests stay valid."""
         whole = self.model_dump(mode="json", exclude={"recruitment", "platforms", "metrics"})
         for table, names in _LATER.items():
             rows = whole[table] if isinstance(whole[table], list) else [whole[table]]
@@ -403,6 +406,10 @@ class StudyDefinition(Part):
             del whole["plates"]
         else:
             del whole["plates"]["prevalence"]
+        if self.preregistration is None or self.preregistration.is_silent:
+            del whole["preregistration"]
+        else:
+            del whole["preregistration"]["registry"]
         if not self.extends:
             del whole["extends"], whole["extension"]
         for table in ("answers", "explained", "presentation"):

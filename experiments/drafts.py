@@ -421,6 +421,12 @@ def _predictor_json(definition: StudyDefinition, gathered: Gathered) -> dict[str
     return first if len(several) == 1 else {**first, "several": several}
 
 
+def predictor_keys(gathered: Gathered) -> dict[str, str]:
+    """The key of each model's weights and architecture, by the name of its source; "" if there is one."""
+    keys = {"/".join(filter(None, s)): opened.predictor_key for s, opened in gathered.opened.items()}
+    return keys if len(keys) > 1 else {"": next(iter(keys.values()))}
+
+
 def _store_items(study: Study, gathered: Gathered) -> dict[str, Item]:
     """Every chosen item once, as the first model that has it says, and what the other models say of it."""
     rows: dict[str, Item] = {}

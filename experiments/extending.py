@@ -17,7 +17,9 @@ from experiments.errors import Problem, StudyError
 KEY = "extends"
 BRIDGE = 15
 """Places of the baseline in an extension whose file names none."""
-OWN = frozenset({"slug", "title", KEY, "extension", "conditions", "recruitment", "platforms"})
+PLAN = "preregistration"
+"""What an extension declares of its analysis is its own, and what its parent declared is not taken over."""
+OWN = frozenset({"slug", "title", KEY, "extension", "conditions", PLAN, "recruitment", "platforms"})
 """What an extension's file may hold; all other tables are the parent's."""
 APART = OWN - {"recruitment", "platforms"}
 """Where the stored definitions of parent and extension may differ."""
@@ -52,7 +54,10 @@ def extended(raw: Mapping[str, Any], parent: Mapping[str, Any], problems: list[P
         problems.append(
             Problem(key, "", f"comes from {slug!r}, which is extended", "Remove it, or start a new study.")
         )
-    whole = {**parent, **{key: value for key, value in raw.items() if key in OWN}}
+    whole = {
+        **{key: value for key, value in parent.items() if key != PLAN},
+        **{key: value for key, value in raw.items() if key in OWN},
+    }
     problems.extend(_condition_problems(raw, parent))
     rows = [row for row in _rows(raw) if isinstance(row, Mapping)]
     bridge = [{**row, "slots": BRIDGE} for row in _rows(parent) if row.get("role") == "baseline"]

@@ -71,6 +71,23 @@ class Study(models.Model):
         return self.slug
 
 
+class Preregistration(models.Model):
+    """What was planned when a study opened; never altered. A study that was opened before there were such
+    rows has none. `registry` is an address that was named later, and when."""
+
+    study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="preregistration")
+    document = models.TextField()
+    """Canonical JSON."""
+    digest = models.CharField(max_length=64)
+    """SHA-256 of `document`."""
+    stored_at = models.DateTimeField()
+    registry = models.TextField(blank=True, default="")
+    registry_named_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.digest[:12]} of {self.study_id}"
+
+
 class Condition(models.Model):
     """A level of the manipulated factor: baseline, control, or one method."""
 

@@ -22,6 +22,7 @@ from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import Plan, PlanCondition, PlanError, PlannedTrial, Pool, PoolItem
 from experiments.paradigms.blind import ModelAnswers, shortage
 from experiments.parents import parent_of, refuse_other_items
+from experiments.preregistration import store_plan
 from experiments.selectors import definition_of
 from experiments.servings import rooms_of
 from experiments.stages import solutions_of
@@ -125,6 +126,7 @@ def open_study(study: Study, progress: Progress) -> Study:
             )
         Study.objects.filter(id=study.pk).update(plan_digest=study.plan_digest)
         mark(study, pool.shared)
+        store_plan(study, definition)
     study.refresh_from_db()
     return study
 

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError, create_model
 
 from experiments.colour_vision import GATE
+from experiments.declared import ALPHA
 from experiments.definition import ConditionTable, StudyDefinition, TextFiles
 from experiments.errors import InvalidStudy, Problem, StudyError
 from experiments.extending import extended, parent_path, read_parent
@@ -201,6 +202,7 @@ def _cross_checks(
         yield from _recipe_checks(definition, paradigm)
         yield from _phone_checks(definition)
         yield from _plates_checks(definition, paradigm)
+        yield from _declared_checks(definition, paradigm)
         yield from _extension_checks(definition, paradigm)
         yield from paradigm.check_definition(definition)
 
@@ -373,6 +375,19 @@ def _plates_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterator[
         screening_pair(plates.axis, plates.severity, JITTER)
     except StimulusError as error:
         yield Problem("plates", "", f"cannot be drawn: {error}", "Change axis or severity.")
+
+
+def _declared_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterator[Problem]:
+    """What is declared of the analysis must be what the paradigm's report does."""
+    declared = definition.preregistration
+    if declared is None or paradigm.planned_contrasts:
+        return
+    if declared.contrasts is not None:
+        limit = f"chooses between planned contrasts, and {paradigm.name} has only those of its own"
+        yield Problem("preregistration.contrasts", repr(declared.contrasts), limit, "Remove it.")
+    if declared.alpha not in (None, ALPHA):
+        limit = f"must be {ALPHA:g}, the level at which the report of {paradigm.name} tests"
+        yield Problem("preregistration.alpha", f"{declared.alpha:g}", limit, "Remove it.")
 
 
 def _extension_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterator[Problem]:

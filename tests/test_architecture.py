@@ -25,6 +25,7 @@ PURE = (
     "experiments/gates/forms.py",
     "experiments/paradigms/**/*.py",
     "experiments/colour_vision.py",
+    "experiments/declared.py",
     "experiments/definition.py",
     "experiments/errors.py",
     "experiments/page_tables.py",

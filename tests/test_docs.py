@@ -19,6 +19,7 @@ from analysis.columns import TABLES
 from analysis.exports import EXPORTERS
 from analysis.reports import REPORTERS
 from crowd.platforms import PLATFORMS, settings_of_all
+from experiments import declared as declared_plan
 from experiments import definition, page_tables
 from experiments.gates import GATES
 from experiments.kinds import KINDS
@@ -60,6 +61,8 @@ TABLES_OF_STUDY: dict[str, type[BaseModel]] = {
     "[policy]": definition.Policy,
     "[ethics]": definition.Ethics,
     "[reward]": definition.Reward,
+    "[preregistration]": declared_plan.PreregistrationTable,
+    "[preregistration.smallest_effect]": declared_plan.SmallestEffect,
     "[recruitment]": definition.Recruitment,
 }
 FILLED_FROM_TEXTS = {"quiz"}

@@ -21,6 +21,7 @@ ALLOWED: dict[str, str] = {
     "analysis.stimulus_rows.spec_of": "reviewers make a picture again with it (docs/data.md)",
     "analysis.records.records_from": "a lab writes its table of answers as records (docs/data.md)",
     "analysis.stats.power.effect_size_f": ANYBODY,
+    "analysis.stats.sequential.crossing_probability": ANYBODY,
     "analysis.stats.power.effect_size_f_from_eta_squared": ANYBODY,
 }
 """What else nothing reaches, each with its reason."""

@@ -11,8 +11,10 @@ from typing import Any
 
 from django.utils import timezone
 
+from analysis.departures import report_facts
 from analysis.exports import get_exporter, manifest
 from analysis.exports.base import ExportError
+from analysis.exports.planned import write_plan
 from analysis.frames import Frames
 from analysis.models import Release
 from analysis.reports.base import seal_of
@@ -69,7 +71,8 @@ def export_study(
         written.mkdir()
         rows = exporter(frames, written)
         (written / DEFINITION).write_text(definition_text(study), encoding="utf-8")
-        files = manifest.described(written, {**rows, DEFINITION: 1})
+        plan = write_plan(report_facts(study), written)
+        files = manifest.described(written, {**rows, **plan, DEFINITION: 1})
         sealed = manifest.sealed(_content(study, request, frames, files))
         manifest.write(written, sealed)
         if folder.exists():

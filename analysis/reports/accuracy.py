@@ -200,6 +200,7 @@ def condition_rows(result: Analysis, facts: StudyFacts) -> list[dict[str, Any]]:
             "utility_mean_of_ratios": utility.utility_mean_of_ratios if utility else None,
             "intervals": _intervals(result, members, c.name, facts.baseline),
             "dunnett": contrast_content(result.planned(c.name)),
+            "planned_p": _planned_p(result, c.name, facts),
             "tukey_p": result.tukey_p(c.name, facts.baseline),
         }
         rows.append(row)
@@ -226,8 +227,20 @@ def _intervals(result: Analysis, members: pd.DataFrame, condition: str, baseline
 
 
 def planned_p(row: Mapping[str, Any]) -> float | None:
-    """p of the planned contrast in a row of `condition_rows`."""
+    """p of the planned contrast with the baseline in a row of `condition_rows`, or of an older report."""
+    if "planned_p" in row:
+        p: float | None = row["planned_p"]
+        return p
     return row["dunnett"]["p"] if row.get("dunnett") else None
+
+
+def _planned_p(result: Analysis, condition: str, facts: StudyFacts) -> float | None:
+    """By the contrasts that the plan declares."""
+    if facts.contrasts == "tukey":
+        has_people = result.has_enough(condition, facts.baseline)
+        return result.tukey_p(condition, facts.baseline) if has_people else None
+    contrast = result.planned(condition)
+    return contrast.p if contrast else None
 
 
 def contrast_content(comparison: MeanDifference | None) -> dict[str, Any] | None:

@@ -9,15 +9,21 @@ from typing import Any
 from analysis.reports import figures
 from analysis.reports.accuracy import Analysis, condition_rows, utility_note
 from analysis.reports.base import Data, Figure, Mark, Section, StudyFacts
-from analysis.reports.formats import ALPHA, interval, number, p_sentence
+from analysis.reports.formats import interval, number, p_sentence
 from analysis.stats.results import Interval
 
 TESTS = {"dunnett": "Dunnett", "tukey": "Tukey-Kramer"}
 MARKS: dict[str, dict[str, Mark]] = {
-    "dunnett": {"answer": "planned", "planned": "planned", "conditions": "planned", "tukey": "paper"},
-    "tukey": {"answer": "planned", "tukey": "planned", "conditions": "planned"},
+    "dunnett": {"planned": "planned", "tukey": "paper"},
+    "tukey": {"tukey": "planned"},
 }
 """What is planned, by the contrasts that the plan declares; the ANOVA stands as in the paper."""
+ALWAYS: dict[str, Mark] = {
+    "answer": "planned",
+    "conditions": "planned",
+    "smallest_effect": "planned",
+    "anova": "paper",
+}
 OF_THE_STUDY = ("pooled", "flow", "preregistration", "population", "stimuli", "answers", "display", "arrival")
 """Sections without a mark: how the study went, and no result of it."""
 
@@ -26,7 +32,7 @@ def mark_of(key: str, facts: StudyFacts) -> Mark:
     """What a section is; exploratory is all that was neither planned nor is repeated from the paper."""
     if key in OF_THE_STUDY:
         return ""
-    return (MARKS[facts.contrasts] | {"anova": "paper"}).get(key, "exploratory")
+    return (ALWAYS | MARKS[facts.contrasts]).get(key, "exploratory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +68,8 @@ def answer_section(result: Analysis, facts: StudyFacts, origin: str) -> Section:
     content = {
         "sentence": sentence,
         "contrasts": facts.contrasts,
-        "differ": [each.condition for each in compared if each.p < ALPHA],
-        "not_detected": [each.condition for each in compared if each.p >= ALPHA],
+        "differ": [each.condition for each in compared if each.p < facts.alpha],
+        "not_detected": [each.condition for each in compared if each.p >= facts.alpha],
     }
     drawn = (_forest(result, facts, look),) if len(result.utilities) > 1 else ()
     return Section("answer", "The answer", content, (sentence,), (), drawn)
@@ -78,10 +84,10 @@ def answer_sentence(result: Analysis, facts: StudyFacts, look: figures.Look) -> 
         return f"No answer yet: no condition can be compared with {baseline}. {why}".rstrip()
     parts = []
     for word, sign in (("better", 1), ("worse", -1)):
-        clear = [each for each in compared if each.p < ALPHA and sign * each.difference > 0]
+        clear = [each for each in compared if each.p < facts.alpha and sign * each.difference > 0]
         if clear:
             parts.append(f"{word} with {'; '.join(_told(each, result) for each in clear)}")
-    rest = [each for each in compared if each.p >= ALPHA]
+    rest = [each for each in compared if each.p >= facts.alpha]
     if not parts:
         return (
             f"No condition was detected in which {look.many} predicted the model better or worse than with "

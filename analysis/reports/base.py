@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from experiments.declared import ALPHA, Contrasts
+
 
 class ReportError(ValueError):
     """A report cannot be made; the message names the missing part and the remedy."""
@@ -102,10 +104,31 @@ class StudyFacts:
     of the `sources`, and for each of them but people how well the form of a region tells it (`told`). Empty
     if it starts from none."""
 
-    contrasts: Literal["dunnett", "tukey"] = "dunnett"
-    """The comparisons that the study's plan declares."""
     screening: Mapping[str, Any] = field(default_factory=dict)
     """The study's `[screening]`: limits by rule."""
+    preregistration: Mapping[str, Any] = field(default_factory=dict)
+    """The stored plan with its digest and the departures from it (`departures.plan_facts`); empty if it is
+    not told, as of people made in memory."""
+
+    @property
+    def alpha(self) -> float:
+        """The level of the planned tests, as the plan declares it."""
+        return float(self._planned.get("alpha") or ALPHA)
+
+    @property
+    def contrasts(self) -> Contrasts:
+        """The contrasts that the plan declares; with the baseline, if it declares none."""
+        return "tukey" if self._planned.get("contrasts") == "tukey" else "dunnett"
+
+    @property
+    def smallest_effect(self) -> Mapping[str, float]:
+        """What the plan declares: `points` or `d`; empty if it declares none."""
+        return self._planned.get("smallest_effect") or {}
+
+    @property
+    def _planned(self) -> Mapping[str, Any]:
+        document: Mapping[str, Any] = self.preregistration.get("document") or {}
+        return document
 
     @property
     def wanted(self) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analysis.stats.results import Interval
+from experiments.declared import ALPHA
 
 NONE = "\N{EN DASH}"
-ALPHA = 0.05
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -30,11 +30,16 @@ def p_sentence(p: float) -> str:
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
-def finding(p: float | None, what: str, between: str = "conditions") -> str:
-    """What a test of equal `what` says at the 5 % level, as a clause of a sentence."""
+def level(alpha: float) -> str:
+    """A level of significance with its own digits: ".05"."""
+    return f"{alpha:g}".removeprefix("0")
+
+
+def finding(p: float | None, what: str, between: str = "conditions", alpha: float = ALPHA) -> str:
+    """What a test of equal `what` says at the level `alpha`, as a clause of a sentence."""
     if p is None:
         return f"{what} was not compared between {between}"
-    if p < ALPHA:
+    if p < alpha:
         return f"{what} differs between {between}"
     return f"no difference in {what} between {between} was detected"
 
@@ -48,9 +53,9 @@ def interval(value: Interval | Sequence[float | None] | None, digits: int = 2, s
     return f"[{low}, {high}]"
 
 
-def stars(p: float | None) -> str:
-    """One star for p < .05; more stars would say no more than the p beside it."""
-    return "*" if p is not None and p < ALPHA else ""
+def stars(p: float | None, alpha: float = ALPHA) -> str:
+    """One star for p < alpha; more stars would say no more than the p beside it."""
+    return "*" if p is not None and p < alpha else ""
 
 
 LABELS = {

@@ -27,11 +27,13 @@ from analysis.reports.flow import flow_headline, flow_section
 from analysis.reports.formats import NONE, finding, interval, number, p_sentence, p_value, percent, stars
 from analysis.reports.leavers import leavers_content, leavers_sentence
 from analysis.reports.report import Report
+from analysis.reports.smallest_effect import smallest_effect_sections
 from analysis.reports.utility_tables import accuracy_section, block_names, paper_table
 from analysis.stats.anova import OneWayAnova
 from analysis.stats.blocked import randomised_block
 from analysis.stats.posthoc import TukeyKramer
 from analysis.stats.results import StatsError, mean_interval
+from experiments.declared import ALPHA
 
 ESTIMAND = (
     "These tests speak of people like these on this study's items; other items may favour other methods. "
@@ -70,11 +72,12 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
         results = [
             contrasts[0],
             accuracy_section(main, definition, origin),
-            _anova(main),
+            _anova(main, definition.alpha),
             contrasts[1],
+            *smallest_effect_sections(main, definition),
             _by_hand(main, passed, _left_out(frames), definition),
             _as_assigned(main, assigned, definition),
-            _blocked(analysed),
+            _blocked(analysed, definition.alpha),
             *quality.sections(frames, definition),
             *course.sections(frames, definition, block_names(blocks, definition)),
         ]
@@ -183,17 +186,17 @@ def _sealed_sections(people: pd.DataFrame, facts: StudyFacts, sentence: str) -> 
     return [Section("conditions", "Results by condition", rows, (sentence,), (table,)), *closed]
 
 
-def anova_sentence(a: OneWayAnova) -> str:
+def anova_sentence(a: OneWayAnova, alpha: float = ALPHA) -> str:
     """F(df, df) = ..., p, omega squared, eta squared with its interval as a paper prints it, and its meaning
     in words. Omega squared comes first: eta squared is too large where people are few."""
     return (
         f"F({a.df_between}, {a.df_within}) = {number(a.f)}, {p_sentence(a.p)}, "
         f"{OMEGA} = {number(a.omega_squared, 3)}, {ETA} = {number(a.eta_squared, 3)}, "
-        f"95 % interval {interval(a.eta_squared_interval, 3)}: {finding(a.p, 'accuracy')}"
+        f"95 % interval {interval(a.eta_squared_interval, 3)}: {finding(a.p, 'accuracy', alpha=alpha)}"
     )
 
 
-def _anova(result: Analysis) -> Section:
+def _anova(result: Analysis, alpha: float) -> Section:
     content, a = anova_content(result), result.anova
     if a is None:
         return Section("anova", "Analysis of variance", None, result.problems)
@@ -214,12 +217,14 @@ def _anova(result: Analysis) -> Section:
         Table("anova", "One-way ANOVA of accuracy per person", ("Source", "SS", "df", "F", "p"), rows),
         Table("anova_effects", "Effect sizes", ("Measure", "Value"), effects),
     )
-    return Section("anova", "Analysis of variance", content, (anova_sentence(a) + ".",), tables)
+    return Section("anova", "Analysis of variance", content, (anova_sentence(a, alpha) + ".",), tables)
 
 
 def _planned(result: Analysis, facts: StudyFacts) -> Section:
-    """The contrasts that were planned: each method and the control against the baseline."""
-    title = "Planned contrasts with the baseline"
+    """Each method and the control against the baseline: the planned contrasts, unless the plan declares all
+    pairs."""
+    is_planned = facts.contrasts == "dunnett"
+    title = f"{'Planned' if is_planned else 'Exploratory'} contrasts with the baseline"
     if result.dunnett is None:
         return Section("planned", title, None, result.problems)
     rows, contents = [], []
@@ -235,7 +240,7 @@ def _planned(result: Analysis, facts: StudyFacts) -> Section:
                 interval(each.interval, 1, 100),
                 number(each.t),
                 number(each.df, 1),
-                p_value(each.p) + stars(each.p),
+                p_value(each.p) + (stars(each.p, facts.alpha) if is_planned else ""),
                 f"{number(each.size.g)} {interval(each.size.interval)}",
             )
         )
@@ -249,13 +254,21 @@ def _planned(result: Analysis, facts: StudyFacts) -> Section:
         "intervals of differences hold for all rows together; those of g are of one row alone. "
         f"{ESTIMAND} {utility_note(result, facts)}".rstrip(),
     )
-    content = {"variances": result.dunnett.variances, "level": result.dunnett.level, "contrasts": contents}
+    content = {
+        "is_planned": is_planned,
+        "variances": result.dunnett.variances,
+        "level": result.dunnett.level,
+        "contrasts": contents,
+    }
     return Section("planned", title, content, (), (table,))
 
 
 def _tukey(result: Analysis, facts: StudyFacts) -> Section:
+    """All pairs: as in the paper, or planned if the plan declares them."""
+    is_planned = facts.contrasts == "tukey"
+    title = "Planned contrasts: all pairs of conditions" if is_planned else "All pairs of conditions"
     if result.tukey is None:
-        return Section("tukey", "All pairs of conditions", None, result.problems)
+        return Section("tukey", title, None, result.problems)
     labels = {c.name: c.label for c in facts.conditions}
     columns = ("Pair", "Difference", "95 % interval", "q", "p")
 
@@ -267,19 +280,20 @@ def _tukey(result: Analysis, facts: StudyFacts) -> Section:
             number(100 * pair.difference, 1),
             interval(pair.interval, 1, 100),
             number(pair.q),
-            p_value(pair.p) + stars(pair.p),
+            p_value(pair.p) + (stars(pair.p, facts.alpha) if is_planned else ""),
         )
 
     pairs = [(pair.second, pair.first) for pair in result.tukey.pairs]
     table = Table(
         "tukey",
-        "All pairs, as in the paper",
+        "All pairs, as planned" if is_planned else "All pairs, as in the paper",
         columns,
         tuple(row(*pair) for pair in pairs),
         "Percentage points. Tukey-Kramer: family-wise over all pairs, simultaneous 95 % intervals.",
     )
     matrix = _matrix(result.tukey, [c.name for c in facts.conditions], labels)
-    return Section("tukey", "All pairs of conditions", tukey_content(result), (), (table, matrix))
+    content = {**(tukey_content(result) or {}), "is_planned": is_planned}
+    return Section("tukey", title, content, (), (table, matrix))
 
 
 def _matrix(tukey: TukeyKramer, names: list[str], labels: dict[str, str]) -> Table:
@@ -291,7 +305,7 @@ def _matrix(tukey: TukeyKramer, names: list[str], labels: dict[str, str]) -> Tab
         if down == across:
             return ""
         pair = tukey.between(shown[down], shown[across])
-        return number(100 * pair.difference, 1) + stars(pair.p) if down > across else p_value(pair.p)
+        return number(100 * pair.difference, 1) if down > across else p_value(pair.p)
 
     places = range(len(shown))
     return Table(
@@ -346,7 +360,7 @@ def _by_hand(main: Analysis, passed: pd.DataFrame, left_out: pd.DataFrame, facts
     )
     people = "1 person was" if n == 1 else f"{n} people were"
     first = f"{people} left out by hand, on a page that shows neither condition nor score."
-    without = (f"Without: {anova_sentence(main.anova)}.",) if main.anova else ()
+    without = (f"Without: {anova_sentence(main.anova, facts.alpha)}.",) if main.anova else ()
     title = "With the people excluded by hand"
     return Section(
         "by_hand",
@@ -382,11 +396,11 @@ def _beside(
         f"{note} {utility_note(result, facts)}".rstrip(),
     )
     content = {"conditions": rows, "anova": anova_content(result), "tukey": tukey_content(result)}
-    sentences = (anova_sentence(result.anova) + ".",) if result.anova else result.problems
+    sentences = (anova_sentence(result.anova, facts.alpha) + ".",) if result.anova else result.problems
     return content, sentences, table
 
 
-def _blocked(people: pd.DataFrame) -> Section:
+def _blocked(people: pd.DataFrame, alpha: float) -> Section:
     """The sensitivity check that matched plans allow."""
     title = "Matched plans as blocks"
     planned = people[people["plan"].notna()]
@@ -409,6 +423,6 @@ def _blocked(people: pd.DataFrame) -> Section:
         "the plan as "
         f"block: F({a.df_condition}, {a.df_residual}) = {number(a.f)}, {p_sentence(a.p)}, "
         f"partial {ETA} = {number(a.partial_eta_squared, 3)}, over {a.blocks} "
-        f"plans: {finding(a.p, 'accuracy')}."
+        f"plans: {finding(a.p, 'accuracy', alpha=alpha)}."
     )
     return Section("blocked", title, content, (sentence,))

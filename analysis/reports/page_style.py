@@ -10,7 +10,7 @@ font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,
 h1{margin:.15rem 0 1.25rem;font-size:1.9rem;line-height:1.2;font-weight:650;letter-spacing:-.01em}
 h2{margin:0 0 .5rem;font-size:1.25rem;font-weight:650}
 section{margin-top:2.75rem;padding-top:1.5rem;border-top:1px solid var(--line)}
-p{margin:.4rem 0;max-width:44rem}
+p{margin:.4rem 0;max-width:44rem;overflow-wrap:anywhere}
 a{color:var(--link)}
 .banner{max-width:none;
 margin:0 0 .6rem;padding:.6rem .9rem;border-left:4px solid var(--line);background:var(--faint)}
@@ -44,6 +44,7 @@ tbody tr+tr>*{border-top:1px solid #eceef0}
 tbody tr:last-child>*{border-bottom:1.5px solid var(--ink)}
 .n{text-align:right}
 td.n{white-space:nowrap}
+td:last-child:not(.n){overflow-wrap:anywhere;min-width:9rem}
 .dot{display:inline-block;width:.62em;height:.62em;margin-right:.5em;border-radius:50%}
 .note,figcaption{margin:.45rem 0 0;color:var(--soft);font-size:.8125rem;line-height:1.45;max-width:50rem}
 figure{margin:1.75rem 0 0}

@@ -7,7 +7,6 @@ from typing import Any
 
 from analysis.reports.base import Section, StudyFacts, Table
 from analysis.reports.formats import (
-    ALPHA,
     NONE,
     finding,
     interval,
@@ -27,6 +26,7 @@ from analysis.reports.rating_scores import (
     Pair,
     labels_of,
 )
+from experiments.declared import ALPHA
 
 PAIRS_SHOWN = 60
 Labels = Mapping[str, str]

@@ -11,7 +11,7 @@ from analysis.reports import figures
 from analysis.reports.accuracy import DRAWS, Analysis, condition_rows, planned_p, utility_note
 from analysis.reports.answer import TESTS, sizes
 from analysis.reports.base import Data, Figure, Section, StudyFacts, Table
-from analysis.reports.formats import NONE, interval, number, p_value, percent, stars
+from analysis.reports.formats import NONE, interval, level, number, p_value, percent, stars
 
 INTERVAL_NOTE = (
     "95 % intervals. Accuracy: Student's t over people. Utility: Fieller's, variances of each condition by "
@@ -104,28 +104,23 @@ def blocks_data(rows: list[dict[str, Any]], names: tuple[str, ...], key: str) ->
     return Data(("condition", "block", key, "low", "high"), tuple(made))
 
 
-def _planned_p(row: dict[str, Any], facts: StudyFacts) -> float | None:
-    p = row["tukey_p"] if facts.contrasts == "tukey" else planned_p(row)
-    return None if p is None else float(p)
-
-
 def _star_note(facts: StudyFacts) -> str:
     return (
         "* The planned contrast of accuracy per person with the baseline (two-sided "
-        f"{TESTS[facts.contrasts]}), p < .05; the star belongs to accuracy."
+        f"{TESTS[facts.contrasts]}), p < {level(facts.alpha)}; the star belongs to accuracy."
     )
 
 
 def _utility_table(rows: list[dict[str, Any]], names: tuple[str, ...], facts: StudyFacts, last: str) -> Table:
     cells = []
     for r in rows:
-        intervals, base, p = r["intervals"], r["role"] == "baseline", _planned_p(r, facts)
+        intervals, base, p = r["intervals"], r["role"] == "baseline", planned_p(r)
         cells.append(
             (
                 r["label"],
                 str(r["n"]),
                 *(percent(a) for a in r["accuracy"] or [None] * len(names)),
-                percent(r["accuracy_mean"]) + stars(p),
+                percent(r["accuracy_mean"]) + stars(p, facts.alpha),
                 interval(intervals["accuracy_mean"], 1, 100),
                 NONE if base else number(r["utility"]),
                 interval(intervals["utility_simultaneous"]),
@@ -157,13 +152,13 @@ def paper_table(result: Analysis, facts: StudyFacts) -> Table:
     none = [None] * len(names)
     cells = []
     for r in rows:
-        p, base = _planned_p(r, facts), r["role"] == "baseline"
+        p, base = planned_p(r), r["role"] == "baseline"
         cells.append(
             (
                 r["label"],
                 str(r["n"]),
                 *(percent(a) for a in r["accuracy"] or none),
-                percent(r["accuracy_mean"]) + stars(p),
+                percent(r["accuracy_mean"]) + stars(p, facts.alpha),
                 *(NONE if base else number(u) for u in r["utility_k"] or none),
                 NONE if base else number(r["utility"]),
                 interval(r["intervals"]["utility_simultaneous"]),

@@ -83,7 +83,7 @@ def dunnett(
         difference, se = float(x.mean() - y.mean()), float(np.sqrt(errors[name] + errors[control]))
         size = hedges_g(x, y, level=level)
         t = difference / se
-        p = finite(_tail(abs(t), loadings, df), "Dunnett's p")
+        p = finite(largest_tail(abs(t), loadings, df), "Dunnett's p")
         if df not in widths:
             widths[df] = critical_value(loadings, df, level)
         half = widths[df] * se
@@ -110,8 +110,10 @@ def _errors(
     return errors, dfs
 
 
-def _tail(t: float, loadings: Floats, df: float) -> float:
-    """P(max |T_i| > t), the T_i multivariate t with `df` and correlations loading_i loading_j."""
+def largest_tail(t: float, loadings: Floats, df: float, shifts: Floats | None = None) -> float:
+    """P(max |T_i| > t), the T_i multivariate t with `df` and correlations loading_i loading_j; noncentral
+    with means `shifts` (m,) before the common scale, if given."""
+    means = np.zeros(loadings.size) if shifts is None else shifts
     rest = np.sqrt(1 - loadings**2)
     low, high = (float(np.log(quantile(TINY, df) / df)) / 2 for quantile in (chi2.ppf, chi2.isf))
     if not np.isfinite(low + high):
@@ -122,8 +124,8 @@ def _tail(t: float, loadings: Floats, df: float) -> float:
     nodes = int(np.clip(8 * REACH / rest.min(), 96, 1500))
     z = np.linspace(-REACH, REACH, nodes)
     inside = np.zeros((SCALE_NODES, nodes))
-    for loading, part in zip(loadings, rest, strict=True):
-        centre, edge = (loading * z / part)[None, :], (t * scale / part)[:, None]
+    for loading, part, mean in zip(loadings, rest, means, strict=True):
+        centre, edge = ((loading * z + mean) / part)[None, :], (t * scale / part)[:, None]
         outside = np.minimum(ndtr(centre - edge) + ndtr(-centre - edge), 1 - 1e-16)
         inside += np.log1p(-outside)
     per_scale = -np.expm1(inside) @ norm.pdf(z) * (z[1] - z[0])
@@ -135,11 +137,11 @@ def critical_value(loadings: Floats, df: float, level: float) -> float:
     """The two-sided critical value of the largest of m multivariate t with `df` and correlations
     loading_i loading_j; `loadings` (m,) lie in 0 to LOADING_MAX. Raises StatsError for few df."""
     high = 2.0
-    while _tail(high, loadings, df) > 1 - level:
+    while largest_tail(high, loadings, df) > 1 - level:
         high *= 2
         if high > 1e6:
             raise StatsError(
                 f"There is no critical value at level {level:g} and {df:g} degrees of freedom; use a level "
                 "such as 0.95 and more participants."
             )
-    return float(brentq(lambda t: _tail(t, loadings, df) - (1 - level), 0.0, high, xtol=1e-9))
+    return float(brentq(lambda t: largest_tail(t, loadings, df) - (1 - level), 0.0, high, xtol=1e-9))

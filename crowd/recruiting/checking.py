@@ -24,7 +24,7 @@ from crowd.recruiting.thumbnails import Small, thumbnails
 from experiments.copies import copies_json
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
-from experiments.drafts import ask, choose, with_copies
+from experiments.drafts import ask, choose, predictor_keys, with_copies
 from experiments.errors import StudyError, sentence
 from experiments.gates.promises import unkept
 from experiments.gates.quiz import NAME as QUIZ
@@ -131,6 +131,7 @@ class DryRun:
     copies: Mapping[str, Any] = field(default_factory=dict)
     is_looked_at: bool = False
     signs: Mapping[str, bool | None] = field(default_factory=dict)
+    predictors: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def signs_words(self) -> str:
@@ -302,6 +303,7 @@ def dry_run(
             signs=signs_of(definition, gathered, reading),
             dropped=gathered.dropped.as_json() if gathered.dropped else {},
             copies=copies_json(gathered.copies),
+            predictors=predictor_keys(gathered),
         )
 
 

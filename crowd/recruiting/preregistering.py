@@ -1,80 +1,66 @@
-"""The plan of a study as Markdown, to be deposited before data are collected."""
+"""The plan of a study that is not opened yet, as it would be stored, with what a dry run tells besides."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from analysis.planned import PlannedPower
 from crowd.recruiting.checking import DryRun
 from crowd.recruiting.rated import rated_lines
+from experiments.opening import plan_json
 from experiments.paradigms import get_paradigm
+from experiments.preregistration import PlanFacts, document_of
+from experiments.preregistration_text import UNWITNESSED, as_markdown, as_osf
+from stimuli.spec import content_key
 
 
 def document(run: DryRun) -> str:
-    """The plan of the study as Markdown, to be deposited before data are collected."""
-    definition = run.definition
-    analysis = get_paradigm(definition.paradigm).planned_analysis
-    lines = [
-        f"# Preregistration: {definition.title}",
-        "",
-        f"Definition `{definition.digest}` of study `{definition.slug}`, paradigm `{definition.paradigm}`, "
-        f"seed {definition.seed}.",
-        "",
-        *([f"Explained is {run.explained}.", ""] if run.explained else []),
-        *_groups(run),
-        "",
-        *_rated(run),
-        "## Trials of one session",
-        "",
-        *(f"- {name}: {count}" for name, count in run.trials_rows()),
-        "",
-        "## Exclusion rules",
-        "",
-        *(f"- {name}: {rule}" for name, rule in definition.rules.items()),
-        "",
-        "## Stopping rule",
-        "",
-        f"Data are collected until {_stop(run)} who passed all rules. "
-        "Results per condition are sealed until then.",
-        "",
-        *(["## Analysis", "", analysis, ""] if analysis else []),
-        *_power(run.power),
-    ]  # fmt: skip
-    return "\n".join(lines)
+    """The plan as Markdown, to be deposited before data are collected; then what follows from it."""
+    parts = [as_markdown(_planned(run), (UNWITNESSED,)), "# Computed from the plan", *_computed(run)]
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 
-def _rated(run: DryRun) -> list[str]:
-    """What is rated by how many; nothing of other studies."""
-    lines = list(rated_lines(run.rated))
-    return ["## What is rated", "", *(f"- {line}" for line in lines), ""] if lines else []
+def osf_document(run: DryRun) -> str:
+    """The plan as answers to the form of the Open Science Framework."""
+    return as_osf(_planned(run), _power(run.power))
+
+
+def _planned(run: DryRun) -> Mapping[str, Any]:
+    names = [(plan.condition or "") if run.is_between else plan.lane for plan in run.plans]
+    # Plans of a paradigm that asks about equal pages once are known when the pages are rendered.
+    is_final = not get_paradigm(run.definition.paradigm).merges_coinciding
+    facts = PlanFacts(
+        places=dict(sorted(Counter(names).items())),
+        is_between=run.is_between,
+        is_matched=run.unmatched() is not None,
+        plan_digest=content_key([content_key(plan_json(plan)) for plan in run.plans]) if is_final else None,
+        predictors=run.predictors,
+        pictures=None,
+    )
+    return document_of(run.definition, facts)
+
+
+def _computed(run: DryRun) -> Iterator[str]:
+    if run.explained:
+        yield f"Explained is {run.explained}."
+    yield "## Trials of one session"
+    yield "\n".join(f"- {name}: {count}" for name, count in run.trials_rows())
+    if lines := list(rated_lines(run.rated)):
+        yield "## What is rated"
+        yield "\n".join(f"- {line}" for line in lines)
+    if run.power is not None:
+        yield "## Power"
+        title, *rows = _power(run.power)
+        yield title
+        yield "\n".join(f"- {row}" for row in rows)
 
 
 def _power(power: PlannedPower | None) -> list[str]:
+    """The title, and a line for each row; nothing if there is no power."""
     if power is None:
         return []
-    return [
-        "## Power",
-        "",
-        power.title + ".",
-        "",
-        # Shares have three digits, numbers of people none.
-        *(f"- {name}: {value if isinstance(value, int) else f'{value:.3f}'}" for name, value in power.rows),
-        "",
-    ]
-
-
-def _groups(run: DryRun) -> list[str]:
-    """Who gets what: the conditions if a slot has one, else the lanes with their slots."""
-    if run.is_between:
-        rows = [f"| {c.name} | {c.role} | {c.slots} |" for c in run.definition.conditions]
-        title, columns = "## Conditions (between subjects)", "| condition | role | participants wanted |"
-        return [title, "", columns, "|---|---|---|", *rows]
-    lanes = Counter(plan.lane for plan in run.plans)
-    rows = [f"| {lane} | {count} |" for lane, count in sorted(lanes.items())]
-    return ["## Slots by lane", "", "| lane | sessions wanted |", "|---|---|", *rows]
-
-
-def _stop(run: DryRun) -> str:
-    if run.is_between:
-        return "every condition has the participants wanted above"
-    return "every slot is filled by a session of a person"
+    # Shares have three digits, numbers of people none.
+    rows = ((name, value if isinstance(value, int) else f"{value:.3f}") for name, value in power.rows)
+    return [f"{power.title}.", *(f"{name}: {value}" for name, value in rows)]

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from experiments.colour_vision import Eyes, Vision
+from experiments.declared import Contrasts
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.errors import Problem
@@ -342,6 +343,8 @@ class Paradigm(Protocol):
     """Whose power is computed before people come; none if its plans have no condition of a person."""
     planned_analysis: ClassVar[str]
     """What its reporter will test, as a preregistration says it; empty: the researcher writes it."""
+    planned_contrasts: ClassVar[Mapping[Contrasts, str]]
+    """The same by the contrasts that a study may declare; empty: there is nothing to choose."""
 
     def eyes(self, design: Any) -> Eyes | None:
         """Whose colour vision a study of this design is for, if it is about colours: only for those who are

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
+from experiments.declared import Contrasts
 from experiments.design.blocks import permuted_blocks
 from experiments.design.rng import Streams
 from experiments.kinds.base import Choice
@@ -48,6 +49,25 @@ class MetaPredictorDesign(base.Design):
     test_explanations: bool = False
 
 
+_SENSITIVITY = (
+    "Utility as the ratio of mean accuracies to the baseline with Fieller's intervals, simultaneous over "
+    "conditions; no interval and no p with fewer than 5 people in a condition or in the baseline. Beside "
+    "them one-way ANOVA, eta squared with interval, and {beside}. Sensitivity: with and without rules that "
+    "act after assignment; blocked by plan; as assigned."
+)
+DUNNETT = (
+    "Each method and the control against the baseline, on each person's share of test answers that match "
+    "the model: two-sided Dunnett, family-wise at alpha (.05 if no other is stated), no test before it; "
+    "variances are pooled, or separate if planned sizes differ by more than a half. "
+    + _SENSITIVITY.format(beside="Tukey-Kramer for all pairs")
+)
+TUKEY = (
+    "All pairs of conditions, on each person's share of test answers that match the model: two-sided "
+    "Tukey-Kramer, family-wise at alpha (.05 if no other is stated), no test before it. "
+    + _SENSITIVITY.format(beside="Dunnett against the baseline, exploratory")
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Session:
     """What slot j fixes for every condition: the training, the woven tests, the buttons."""
@@ -71,15 +91,8 @@ class MetaPredictor(BaseParadigm):
     answers_count: ClassVar[tuple[int, int]] = (2, 2)
     is_extensible: ClassVar[bool] = True
     checks: ClassVar[Mapping[str, int]] = {"instructed": 2, "repeat": 3}
-    planned_analysis: ClassVar[str] = (
-        "Each method and the control against the baseline, on each person's share of test answers that "
-        "match the model: two-sided Dunnett, family-wise alpha .05, no test before it; variances are "
-        "pooled, or separate if planned sizes differ by more than a half. Utility as the ratio of mean "
-        "accuracies to the baseline with Fieller's intervals, simultaneous over conditions; no interval and "
-        "no p with fewer than 5 people in a condition or in the baseline. Beside them one-way ANOVA, eta "
-        "squared with interval, and Tukey-Kramer for all pairs. Sensitivity: with and without rules that "
-        "act after assignment; blocked by plan; as assigned."
-    )
+    planned_contrasts: ClassVar[Mapping[Contrasts, str]] = {"dunnett": DUNNETT, "tukey": TUKEY}
+    planned_analysis: ClassVar[str] = DUNNETT
 
     def plans(self, design: MetaPredictorDesign, pool: base.Pool, streams: Streams) -> Iterator[base.Plan]:
         """One plan per slot, conditions in permuted blocks by ordinal; the arm is the condition.

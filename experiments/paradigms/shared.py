@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from experiments.colour_vision import Eyes
+from experiments.declared import Contrasts
 from experiments.definition import StudyDefinition
 from experiments.errors import Problem
 from experiments.kinds.base import TrialView
@@ -48,6 +49,7 @@ class BaseParadigm:
     is_extensible: ClassVar[bool] = False
     planned_test: ClassVar[PlannedTest] = "anova"
     planned_analysis: ClassVar[str] = ""
+    planned_contrasts: ClassVar[Mapping[Contrasts, str]] = {}
 
     def scores(self, design: Any) -> bool:
         return True

@@ -8,6 +8,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from analysis.stats import (
+    bayes_utility,
+    contrast_power,
+    correlation,
     dunnett,
     effect_size,
     equivalence,
@@ -21,6 +24,7 @@ from analysis.stats import (
     reliability,
     repeated,
     response_times,
+    sequential,
     welch,
 )
 
@@ -41,6 +45,16 @@ some_values = st.one_of(st.lists(st.one_of(near, st.floats(-3, 3)), min_size=9, 
 some_names = st.one_of(st.lists(st.sampled_from("pq"), min_size=9, max_size=9), names, lists)
 some_times = st.one_of(st.lists(st.floats(0.1, 9), min_size=9, max_size=9), some_values, lists)
 groups = st.dictionaries(st.sampled_from("abc"), lists, max_size=3)
+shares = st.lists(st.floats(0, 1), min_size=2, max_size=9)
+effects = st.one_of(st.floats(-2, 2), anything)
+alphas = st.one_of(st.just(0.05), anything)
+seeds = st.sampled_from([0, 3, -1, "9"])
+looks = st.builds(
+    sequential.LookPlan,
+    st.one_of(st.sampled_from([(1.0,), (0.5, 1.0), (0.2, 0.7, 1.0), (0.7, 0.2, 1.0)]), lists, anything),
+    st.sampled_from(["obrien_fleming", "pocock", "none"]),
+    alphas,
+)
 LEVEL = st.fixed_dictionaries({"level": levels})
 # By module and name: the arguments in order; a mapping as the last one holds those given by keyword.
 TABLE_CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
@@ -106,6 +120,52 @@ TABLE_CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
         st.one_of(st.none(), names),
         st.fixed_dictionaries({"between": st.sampled_from("gw"), "level": levels}),
     ),
+    (bayes_utility, "bayes_utility"): (st.one_of(shares, lists), st.one_of(shares, lists), LEVEL),
+    (correlation, "correlation"): (
+        some_values,
+        some_values,
+        st.one_of(st.none(), some_names),
+        st.fixed_dictionaries(
+            {"kind": st.sampled_from(["pearson", "spearman", "none"]), "seed": seeds, "level": levels}
+            | {"draws": st.sampled_from([20, 0, -1, "9"])}
+        ),
+    ),
+    (contrast_power, "dunnett_power"): (
+        counts,
+        st.lists(counts, max_size=3),
+        st.lists(effects, max_size=3),
+        st.fixed_dictionaries({"alpha": alphas}),
+    ),
+    (contrast_power, "detectable_contrast"): (
+        counts,
+        st.lists(counts, max_size=3),
+        st.fixed_dictionaries({"alpha": alphas, "power": levels}),
+    ),
+    (contrast_power, "paired_power"): (
+        counts,
+        effects,
+        st.fixed_dictionaries({"tests": counts, "alpha": alphas}),
+    ),
+    (contrast_power, "equivalence_power"): (
+        counts,
+        counts,
+        effects,
+        st.fixed_dictionaries({"difference": effects, "alpha": alphas}),
+    ),
+    (contrast_power, "utility_power"): (
+        st.one_of(st.tuples(counts, counts), lists),
+        st.one_of(st.tuples(st.floats(0, 1), st.floats(0, 1)), lists),
+        st.one_of(st.tuples(st.floats(0, 1), st.floats(0, 1)), lists),
+        st.fixed_dictionaries({"tests": counts, "alpha": alphas, "seed": seeds, "draws": counts}),
+    ),
+    (sequential, "spent"): (levels, st.sampled_from(["obrien_fleming", "pocock", "none"]), alphas),
+    (sequential, "look_limits"): (looks,),
+    (sequential, "crossing_probability"): (
+        st.one_of(st.just([2.0, 2.0]), lists),
+        st.one_of(st.just([0.5, 1.0]), lists),
+        effects,
+    ),
+    (sequential, "look"): (looks, counts, levels),
     (welch, "welch_anova"): (groups,),
     (welch, "games_howell"): (groups, LEVEL),
 }

@@ -10,6 +10,7 @@ from scipy.stats import nct, t
 
 from analysis import planned
 from analysis.planned import PUBLISHED_SHARES, SharedItems, power_of, shared_items
+from analysis.stats.contrast_power import dunnett_power, equivalence_power
 from analysis.stats.pair_power import pair_power
 from analysis.stats.power import anova_power
 from analysis.stats.rank_power import people_needed, rank_power
@@ -87,6 +88,34 @@ def test_other_studies_keep_the_power_of_the_anova() -> None:
     power = power_of(*study("meta_predictor", 4))
     assert power is not None and power.title.startswith("Power of the ANOVA over 3 conditions of 4")
     assert power.rows[1][1] == anova_power([4, 4, 4], 0.25)
+
+
+def test_a_study_with_a_baseline_has_the_power_of_each_planned_test_beside_the_anova() -> None:
+    """Three conditions of 30: the noncentral t of scipy at the limits of Dunnett and of Holm's first step."""
+    made, plans = study("meta_predictor", 30)
+    power = power_of(made, plans)
+    assert power is not None
+    told = dict(power.rows)
+    wanted = dunnett_power(30, [30, 30], [0.5, 0.5])
+    assert told["Dunnett over 2 contrasts: any, all d = 0.50"] == wanted.any
+    shift = 0.5 * math.sqrt(15)
+    single = nct.sf(wanted.critical, 87, shift) + nct.cdf(-wanted.critical, 87, shift)
+    assert told["Dunnett over 2 contrasts: one, d = 0.50 (medium)"] == pytest.approx(single, abs=1e-8)
+    edge, far = t.isf(0.05 / 2 / 2, 29), 0.5 * math.sqrt(30)
+    paired = nct.sf(edge, 29, far) + nct.cdf(-edge, 29, far)
+    assert told["paired by 30 plans, d_z = 0.50, alpha by 2"] == pytest.approx(paired, abs=1e-8)
+    least = told["Dunnett over 2 contrasts: smallest d of one with power .80"]
+    assert dunnett_power(30, [30, 30], [least, 0]).each[0] == pytest.approx(0.8, abs=1e-6)
+    small, large = (value for name, value in power.rows if name.startswith("Utility"))
+    assert 0.05 < small < large < 1
+    assert told["equivalence within d = 0.50, no difference"] == equivalence_power(30, 30, 0.5)
+
+
+def test_without_a_baseline_there_is_the_anova_alone() -> None:
+    made, plans = study("meta_predictor", 4)
+    rows = [row.model_copy(update={"role": "method"}) for row in made.conditions]
+    power = power_of(made.model_copy(update={"conditions": rows}), plans)
+    assert power is not None and len(power.rows) == 4
 
 
 def test_more_people_than_are_simulated_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:

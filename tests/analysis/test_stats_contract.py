@@ -252,7 +252,15 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (utility, "utility_mean_of_ratios"): (lists, lists),
     (utility, "fieller"): (lists, lists, st.fixed_dictionaries({"level": levels})),
 } | TABLE_CALLS
-INTERNAL = {"has_spread", "finite", "codes_again", "ends_of", "checked_spreads", "critical_value", "decided"}
+INTERNAL = {
+    "has_spread",
+    "finite",
+    "codes_again",
+    "ends_of",
+    "checked_spreads",
+    "critical_value",
+    "decided",
+} | {"largest_tail"}
 """Of checked values, or of results."""
 
 

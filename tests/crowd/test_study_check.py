@@ -34,7 +34,6 @@ from stimuli.store.media import current_store
 from stimuli.training import small_network
 from stimuli.types import PixelAttribution
 from tests import world
-from tests.experiments.protocols import RATING, TWO_MODELS, write
 from tests.spoilt import empty_for_the_first_answer
 
 pytestmark = pytest.mark.django_db
@@ -291,25 +290,3 @@ def test_it_builds_a_draft_anew_whose_methods_have_changed(tmp_path: Path, store
     assert row is not None
     Stimulus.objects.filter(pk=row.pk).update(spec={**row.spec, "version": 0})
     assert build_draft(load_study(path), path.parent, lambda *_: None).pk != draft.pk
-
-
-def preregistered(path: Path) -> str:
-    out = StringIO()
-    call_command("study_check", str(path), "--preregistration", stdout=out)
-    return out.getvalue()
-
-
-def test_it_preregisters_the_analysis_of_the_paradigm_and_of_no_other(
-    tmp_path: Path, store_folder: Path
-) -> None:
-    ours = preregistered(world.write_study(tmp_path / "small"))
-    assert "## Conditions (between subjects)" in ours and "two-sided Dunnett" in ours and "## Power" in ours
-    assert "Explained is the logit of the predicted class." in ours
-    rated = preregistered(write(tmp_path / "r", "ratings", "rating", RATING, sources=TWO_MODELS))
-    assert "| round-0 | 2 |" in rated and "| round-1 | 2 |" in rated
-    assert (
-        "Dunnett" not in rated
-        and "ANOVA" not in rated
-        and "Utility" not in rated
-        and "between subjects" not in rated
-    )

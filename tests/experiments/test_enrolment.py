@@ -22,7 +22,7 @@ from experiments.enrolment import (
     route,
 )
 from experiments.errors import SessionFinished, StudyError, StudyFull
-from experiments.models import Gate, OtherStimulus, Rendering, Session, Slot, Study, Trial
+from experiments.models import Gate, OtherStimulus, Preregistration, Rendering, Session, Slot, Study, Trial
 from experiments.opening import open_study, plan_pilot, stored_pool
 from experiments.paradigms.base import BadDesign, Plan
 from experiments.paradigms.meta_predictor import MetaPredictor
@@ -102,6 +102,7 @@ def test_the_size_of_a_batch_changes_no_plan(draft: Study, monkeypatch: pytest.M
     whole = open_study(draft, silent)
     first, digest = rows(), whole.plan_digest
     Slot.objects.all().delete()
+    Preregistration.objects.all().delete()
     Study.objects.filter(pk=draft.pk).update(state="draft", plan_digest="", opened_at=None)
     draft.refresh_from_db()
     monkeypatch.setattr(opening, "BATCH", 2)

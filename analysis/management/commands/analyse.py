@@ -8,11 +8,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from analysis.analyse import AnalysisPlan, analyse
+from analysis.analyse import AnalysisPlan, analyse, at_look
 from analysis.exports.delimited import guarded, write_rows
 from analysis.reports.text import print_table
 from analysis.result_tables import Results
 from analysis.stats.results import StatsError
+from analysis.stats.sequential import LookPlan
 from analysis.tidy import BadTable, Roles, read_table, tidy
 from experiments.terminal import Terminal
 
@@ -34,6 +35,15 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--item", default="", metavar="COLUMN", help="what was answered; cells are averaged"
+        )
+        parser.add_argument(
+            "--signal",
+            default="",
+            metavar="COLUMN",
+            help="1 if yes is right, 0 if no is; for d' and criterion",
+        )
+        parser.add_argument(
+            "--correlate", default="", metavar="COLUMN", help="a number beside each answer, for correlations"
         )
         parser.add_argument("--times", default="", metavar="COLUMN", help="response times, in one unit")
         parser.add_argument(
@@ -62,6 +72,7 @@ class Command(BaseCommand):
             action="store_true",
             help="also take people and items as random; may take minutes",
         )
+        _add_looks(parser)
         parser.add_argument("--seed", type=int, default=0, help="of random halves and permutations")
         parser.add_argument(
             "--out", type=Path, metavar="DIR", help="write each table there as CSV, and the notes"
@@ -76,6 +87,8 @@ class Command(BaseCommand):
             item=options["item"],
             covariates=tuple(options["covariate"]),
             times=options["times"],
+            signal=options["signal"],
+            correlate=options["correlate"],
         )
         plan = AnalysisPlan(
             control=options["control"],
@@ -88,6 +101,11 @@ class Command(BaseCommand):
             seed=options["seed"],
         )
         try:
+            if options["look"] is not None:
+                # No table, no note: what a look has seen stays unknown to the people who run the study.
+                looks = LookPlan(_shares(options["looks"]), options["spending"])
+                self.stdout.write(at_look(tidy(read_table(table), roles), plan, looks, options["look"]))
+                return
             results = analyse(tidy(read_table(table), roles), plan)
         except (BadTable, StatsError) as error:
             raise CommandError(str(error)) from error
@@ -102,6 +120,33 @@ class Command(BaseCommand):
                 terminal.line(f"{out}: {', '.join(_write(results, out))}.")
 
 
+def _add_looks(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--look",
+        type=int,
+        metavar="NUMBER",
+        help="print continue or stop at this planned look, nothing else",
+    )
+    parser.add_argument(
+        "--looks", default="", metavar="SHARES", help="shares of all people at the looks, as in 0.5,1"
+    )
+    parser.add_argument(
+        "--spending",
+        default="obrien_fleming",
+        choices=("obrien_fleming", "pocock"),
+        help="how error is spent over the looks",
+    )
+
+
+def _shares(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise BadTable(
+            f"The looks are {text!r}; name the shares of all people by --looks, as in 0.5,1."
+        ) from None
+
+
 def _write(results: Results, folder: Path) -> list[str]:
     """One CSV per table with exact numbers, and notes.txt; returns the names. Nothing is overwritten."""
     names = []
@@ -110,8 +155,11 @@ def _write(results: Results, folder: Path) -> list[str]:
         for table in results.tables:
             path = folder / f"{table.key}.csv"
             path.open("x").close()
-            cells = ([_exact(row.get(name)) for name in table.columns] for row in table.rows)
-            write_rows(path, list(table.columns), cells)
+            # A table that leaves this folder still says of which level its intervals are.
+            level = {"confidence_level": table.level} if table.has_intervals else {}
+            columns = [*table.columns, *level]
+            cells = ([_exact({**row, **level}.get(name)) for name in columns] for row in table.rows)
+            write_rows(path, columns, cells)
             names.append(path.name)
         with (folder / "notes.txt").open("x", encoding="utf-8") as notes:
             notes.writelines(f"{line}\n" for line in (*results.notes, *results.problems))

@@ -13,7 +13,7 @@ from crowd.recruiting.cells import CELLS
 from crowd.recruiting.checking import DryRun, dry_run, rows_of_blind, warnings_of
 from crowd.recruiting.listing import list_items
 from crowd.recruiting.measured import print_quality
-from crowd.recruiting.preregistering import document
+from crowd.recruiting.preregistering import document, osf_document
 from crowd.recruiting.rated import rated_lines, rated_tables
 from crowd.recruiting.screened import COLUMNS, screened_in, screened_rows, screened_title
 from crowd.recruiting.told import print_models
@@ -61,11 +61,23 @@ class Command(StudyCommand):
         parser.add_argument(
             "--preregistration", action="store_true", help="print the plan as Markdown instead"
         )
+        parser.add_argument(
+            "--osf",
+            action="store_true",
+            help="print the plan as answers to the OSF Preregistration form, as Markdown, instead",
+        )
 
     def handle(
-        self, *args: Any, study: str, pairs: bool, pictures: int, preregistration: bool, **options: Any
+        self,
+        *args: Any,
+        study: str,
+        pairs: bool,
+        pictures: int,
+        preregistration: bool,
+        osf: bool,
+        **options: Any,
     ) -> None:
-        path = find_study(study, tuple(settings.STUDY_DIRS))
+        path, is_document = find_study(study, tuple(settings.STUDY_DIRS)), preregistration or osf
         with Terminal() as terminal:
             store = open_store(settings.STORAGE_URL)
             if options["items"] is not None:
@@ -80,11 +92,11 @@ class Command(StudyCommand):
                 terminal.progress,
                 pictures,
                 options["quality"],
-                lambda models: None if preregistration else print_models(models, terminal),
-                drawn=not preregistration,
+                lambda models: None if is_document else print_models(models, terminal),
+                drawn=not is_document,
             )
-            if preregistration:
-                self.stdout.write(document(run))
+            if is_document:
+                self.stdout.write(osf_document(run) if osf else document(run))
             else:
                 _print(run, terminal, pairs)
                 if run.quality:

@@ -12,7 +12,8 @@ from experiments.management.base import StudyCommand
 from experiments.management.commands.build_stimuli import build_study
 from experiments.models import Slot, Study, Trial
 from experiments.opening import open_study
-from experiments.study_file import find_study, material_folder
+from experiments.preregistration import name_registry, plan_sentence
+from experiments.study_file import find_study, load_study, material_folder
 from experiments.terminal import Terminal
 
 
@@ -36,10 +37,12 @@ class Command(StudyCommand):
         with Terminal() as terminal:
             slug = build_study(path, terminal)
             opened = open_study(Study.objects.get(slug=slug), terminal.progress)
+            name_registry(opened, load_study(path).preregistration)
             slots = Slot.objects.filter(study=opened, pilot=False)
             terminal.line(
                 f"{slug} is open: {slots.count()} slots, "
                 f"{Trial.objects.filter(slot__in=slots).count():,} trials, "
                 f"plans {opened.plan_digest[:12]}."
             )
+            terminal.line(plan_sentence(opened))
             measure_and_print(opened, material_folder(path), terminal, quality)

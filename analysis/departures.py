@@ -1,0 +1,118 @@
+"""The stored plan of a study beside what holds now, field by field, as plain values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from importlib.metadata import version
+from typing import Any
+
+from analysis.reports.base import StudyFacts
+from analysis.tables import study_facts
+from experiments.models import Preregistration, Session, Study
+from experiments.preregistration import document_now, stored_plan
+from experiments.preregistration_text import value_words, witness
+from experiments.quality import acknowledgements
+
+NONE = "none"
+APART = ("format", "code_version", "acknowledged")
+"""Fields that are no part of what is promised: what changed in them is a note."""
+AS_STORED = ("render", "explained")
+"""Tables that later versions may add keys to, at defaults that change nothing; keys that are new are left
+out."""
+Departure = dict[str, str]
+"""`field`, `planned` and `now`, in words."""
+
+
+def report_facts(study: Study, origin: str = "human") -> StudyFacts:
+    """The facts of a study with its plan: for reports and exports. Pages that show only counts and the seal
+    do without, since comparing a plan reads every picture's row."""
+    return replace(study_facts(study, origin), preregistration=plan_facts(study, origin))
+
+
+def plan_facts(study: Study, origin: str) -> dict[str, Any]:
+    """What a report says of the stored plan; `stored` False and nothing else if there is none."""
+    stored = stored_plan(study)
+    if stored is None:
+        return {"stored": False}
+    document = json.loads(stored.document)
+    named_at = stored.registry_named_at.isoformat(timespec="seconds") if stored.registry_named_at else ""
+    return {
+        "stored": True,
+        "digest": stored.digest,
+        "stored_at": stored.stored_at.isoformat(timespec="seconds"),
+        "registry": stored.registry,
+        "registry_named_at": named_at,
+        "witness": witness(stored.registry, named_at),
+        "departures": [*_altered(stored), *_departures(study, document), *_by_hand(study, origin)],
+        "notes": list(_notes(study, document)),
+        "document": document,
+    }
+
+
+def _altered(stored: Preregistration) -> Iterator[Departure]:
+    digest = sha256(stored.document.encode()).hexdigest()
+    if digest != stored.digest:
+        yield _departure("the stored document itself", stored.digest, f"another text, SHA-256 {digest}")
+
+
+def _departures(study: Study, document: Mapping[str, Any]) -> Iterator[Departure]:
+    try:
+        now = document_now(study)
+    except ValueError:
+        yield _departure("definition", document["digests"]["definition"], "cannot be read any more")
+        return
+    before, after = dict(_leaves(document)), dict(_leaves(now))
+    for name in dict.fromkeys([*before, *after]):
+        top = name.split(".")[0]
+        if top in APART or (top in AS_STORED and name not in before):
+            continue
+        if before.get(name) != after.get(name):
+            yield _departure(name, before.get(name), after.get(name))
+
+
+def _leaves(value: object, name: str = "") -> Iterator[tuple[str, object]]:
+    """Every value with the names that lead to it."""
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{name}.{key}" if name else key)
+    else:
+        yield name, value
+
+
+def _departure(name: str, planned: object, now: object) -> Departure:
+    planned, now = (NONE if value in (None, "") else value_words(value) for value in (planned, now))
+    return {"field": name, "planned": planned, "now": now}
+
+
+def _by_hand(study: Study, origin: str) -> Iterator[Departure]:
+    """What people decided while the study ran, which no plan can hold."""
+    sessions = Session.objects.filter(study=study, origin=origin).exclude(excluded={})
+    made = [row for row in sessions.order_by("started_at", "id").values_list("excluded", flat=True) if row]
+    if made:
+        reasons = "; ".join(row.get("reason", "") for row in made)
+        count = "1 person" if len(made) == 1 else f"{len(made)} people"
+        now = f"{count} left out, decided by hand: {reasons}"
+        yield _departure("people left out", "by the exclusion rules alone", now)
+    if study.unsealed_at:
+        now = f"on {study.unsealed_at:%Y-%m-%d}, by {study.unsealed_by}: {study.unsealed_reason}"
+        yield _departure("results opened", "when the stopping rule is met", now)
+    if origin == Session.Origin.HUMAN and study.state == Study.State.CLOSED:
+        slots = study.slots.filter(pilot=False)
+        kept, wanted = slots.filter(kept=True, holder__origin=origin).count(), slots.count()
+        if kept < wanted:
+            yield _departure("stopping", f"{wanted} places kept", f"closed with {kept} of {wanted} kept")
+
+
+def _notes(study: Study, document: Mapping[str, Any]) -> Iterator[str]:
+    """What is worth knowing and no departure."""
+    for entry in acknowledgements(study):
+        names = ", ".join(f"{w['kind']} ({w['condition'] or 'all conditions'})" for w in entry["warnings"])
+        yield f"Acknowledged after opening, by {entry['by']} on {entry['at'][:10]}: {names}."
+    if (now := version("legible")) != document["code_version"]:
+        yield (
+            f"The plan was stored by Legible {document['code_version']} and this report is made by {now}; "
+            "the planned test is what the plan says unless it is listed as a departure."
+        )
