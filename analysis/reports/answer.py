@@ -14,27 +14,17 @@ from analysis.stats.results import Interval
 
 TESTS = {"dunnett": "Dunnett", "tukey": "Tukey-Kramer"}
 MARKS: dict[str, dict[str, Mark]] = {
-    "dunnett": {
-        "answer": "planned",
-        "planned": "planned",
-        "conditions": "planned",
-        "tukey": "paper",
-        "smallest_effect": "planned",
-    },
-    "tukey": {"answer": "planned", "tukey": "planned", "conditions": "planned", "smallest_effect": "planned"},
+    "dunnett": {"planned": "planned", "tukey": "paper"},
+    "tukey": {"tukey": "planned"},
 }
 """What is planned, by the contrasts that the plan declares; the ANOVA stands as in the paper."""
-OF_THE_STUDY = (
-    "pooled",
-    "flow",
-    "preregistration",
-    "extension",
-    "population",
-    "stimuli",
-    "answers",
-    "display",
-    "arrival",
-)
+ALWAYS: dict[str, Mark] = {
+    "answer": "planned",
+    "conditions": "planned",
+    "smallest_effect": "planned",
+    "anova": "paper",
+}
+OF_THE_STUDY = ("pooled", "flow", "preregistration", "population", "stimuli", "answers", "display", "arrival")
 """Sections without a mark: how the study went, and no result of it."""
 
 
@@ -42,7 +32,7 @@ def mark_of(key: str, facts: StudyFacts) -> Mark:
     """What a section is; exploratory is all that was neither planned nor is repeated from the paper."""
     if key in OF_THE_STUDY:
         return ""
-    return (MARKS[facts.contrasts] | {"anova": "paper"}).get(key, "exploratory")
+    return (ALWAYS | MARKS[facts.contrasts]).get(key, "exploratory")
 
 
 @dataclass(frozen=True, slots=True)

@@ -291,15 +291,13 @@ def _tukey(result: Analysis, facts: StudyFacts) -> Section:
         tuple(row(*pair) for pair in pairs),
         "Percentage points. Tukey-Kramer: family-wise over all pairs, simultaneous 95 % intervals.",
     )
+    matrix = _matrix(result.tukey, [c.name for c in facts.conditions], labels)
     content = {**(tukey_content(result) or {}), "is_planned": is_planned}
-    matrix = _matrix(
-        result.tukey, [c.name for c in facts.conditions], labels, facts.alpha if is_planned else 0
-    )
     return Section("tukey", title, content, (), (table, matrix))
 
 
-def _matrix(tukey: TukeyKramer, names: list[str], labels: dict[str, str], alpha: float) -> Table:
-    """Every pair as a cell: the line less the column below the diagonal, p above it; a star below `alpha`."""
+def _matrix(tukey: TukeyKramer, names: list[str], labels: dict[str, str]) -> Table:
+    """Every pair as a cell: the line less the column below the diagonal, p above it."""
     there = {name for pair in tukey.pairs for name in (pair.first, pair.second)}
     shown = [name for name in names if name in there]
 
@@ -307,9 +305,7 @@ def _matrix(tukey: TukeyKramer, names: list[str], labels: dict[str, str], alpha:
         if down == across:
             return ""
         pair = tukey.between(shown[down], shown[across])
-        if down < across:
-            return p_value(pair.p)
-        return number(100 * pair.difference, 1) + stars(pair.p, alpha)
+        return number(100 * pair.difference, 1) if down > across else p_value(pair.p)
 
     places = range(len(shown))
     return Table(

@@ -89,8 +89,8 @@ def people_data(rows: list[dict[str, Any]], people: pd.DataFrame) -> Data:
         if r["accuracy_mean"] is not None
     ]
     for r in rows:
-        own = people.loc[people["condition"] == r["name"], "accuracy"]
-        made += [(r["label"], "person", float(value), None, None) for value in own]
+        accuracies = people.loc[people["condition"] == r["name"], "accuracy"]
+        made += [(r["label"], "person", float(value), None, None) for value in accuracies]
     return Data(("condition", "of", "accuracy", "low", "high"), tuple(made))
 
 

@@ -71,7 +71,9 @@ def test_it_shows_the_marks_in_every_form() -> None:
 
 def test_it_takes_tukey_for_the_plan_that_declares_it() -> None:
     people = correct(0.5, 0.6, 0.9)
-    report = report_of(people, replace(facts(NAMES, 20), preregistration={"document": {"contrasts": "tukey"}}))
+    report = report_of(
+        people, replace(facts(NAMES, 20), preregistration={"document": {"contrasts": "tukey"}})
+    )
     told = report.json()["section_marks"]
     assert (told["tukey"], told["planned"], told["anova"]) == ("planned", "exploratory", "paper")
     keys = [part.key for part in report.sections if part.title]
