@@ -38,10 +38,10 @@ def learning(rows: Rows, facts: StudyFacts, look: Look) -> Any:
     for axes, condition in zip(grid, shown, strict=False):
         for base in bases:
             axes.plot(*_line(by[base]), "-", color=BASELINE, linewidth=1.2, zorder=2)
-        colour, rows = look.colours[condition.name], by[condition.name]
-        lows, highs = ([100 * row["interval"][end] for row in rows] for end in (0, 1))
-        axes.fill_between([row["trial"] for row in rows], lows, highs, color=colour, alpha=0.18, linewidth=0)
-        axes.plot(*_line(rows), "-", color=colour, linewidth=1.5, zorder=3)
+        colour, points = look.colours[condition.name], by[condition.name]
+        lows, highs = ([100 * row["interval"][end] for row in points] for end in (0, 1))
+        axes.fill_between([row["trial"] for row in points], lows, highs, color=colour, alpha=0.18, linewidth=0)
+        axes.plot(*_line(points), "-", color=colour, linewidth=1.5, zorder=3)
         axes.set_title(condition.label, fontsize=9.5, loc="left", color=colour)
     grid[0].set_ylim(0, 101)
     figure.supxlabel("Test trial", fontsize=9.5)
