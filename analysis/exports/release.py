@@ -46,6 +46,12 @@ definition, the plans behind `plan_digest` in their table.
 """
 
 
+NOT_PUBLIC = {
+    "what": "the stored plan, the facts for a report, and reports: they name people who work on the study",
+    "named_in": ["manifest.study_digest"],
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is to be exported. `cleaned` keeps the sessions of one origin that passed; else the tables hold
@@ -143,7 +149,11 @@ def _content(
         "stimulus_quality": _quality(study, request),
         "removed": tombstones(study),
         "previous": before.digest if before else None,
-        "left_out": [*LEFT_OUT, *(() if request.pictures else (PICTURES,))],
+        "left_out": [
+            *LEFT_OUT,
+            *(() if request.pictures else (PICTURES,)),
+            *((NOT_PUBLIC,) if request.public else ()),
+        ],
         "files": files,
     }
 

@@ -40,7 +40,9 @@ def learning(rows: Rows, facts: StudyFacts, look: Look) -> Any:
             axes.plot(*_line(by[base]), "-", color=BASELINE, linewidth=1.2, zorder=2)
         colour, points = look.colours[condition.name], by[condition.name]
         lows, highs = ([100 * row["interval"][end] for row in points] for end in (0, 1))
-        axes.fill_between([row["trial"] for row in points], lows, highs, color=colour, alpha=0.18, linewidth=0)
+        axes.fill_between(
+            [row["trial"] for row in points], lows, highs, color=colour, alpha=0.18, linewidth=0
+        )
         axes.plot(*_line(points), "-", color=colour, linewidth=1.5, zorder=3)
         axes.set_title(condition.label, fontsize=9.5, loc="left", color=colour)
     grid[0].set_ylim(0, 101)

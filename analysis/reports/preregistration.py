@@ -18,9 +18,16 @@ KEPT = "No departure from the stored plan."
 
 
 def with_plan(report: Report) -> Report:
-    """The report with the section on what was planned, last; as it is if its facts do not tell."""
+    """The report with the section on what was planned, after the flow; as it is if its facts do not tell."""
     plan = report.facts.preregistration
-    return replace(report, sections=(*report.sections, _section(plan))) if plan else report
+    if not plan:
+        return report
+    place = next((at for at, part in enumerate(report.sections, 1) if part.key == report.flow.key), None)
+    before, after = (
+        report.sections[:place],
+        report.sections[len(report.sections) if place is None else place :],
+    )
+    return replace(report, sections=(*before, _section(plan), *after))
 
 
 def _section(plan: Mapping[str, Any]) -> Section:

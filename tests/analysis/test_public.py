@@ -119,7 +119,11 @@ def test_a_public_package_holds_no_free_text_and_no_clock_time(study: Study, tmp
     for name, content in files(tmp_path / "public").items():
         assert MARK.encode() not in content, name
         assert not CLOCK.search(content), (name, CLOCK.search(content))
-    assert files(tmp_path / "public").keys() == files(tmp_path / "whole").keys()
+    # Reports, facts and the stored plan name people who worked on the study.
+    assert files(tmp_path / "whole").keys() - files(tmp_path / "public").keys() == {
+        *("study.json", "report-human.json", "table1-human.csv", "preregistration.json", "preregistration.md")
+    }
+    assert files(tmp_path / "public").keys() <= files(tmp_path / "whole").keys()
     assert manifest.check(tmp_path / "public").problems == ()
 
 

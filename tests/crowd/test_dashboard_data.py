@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from analysis.columns import TABLES
 from analysis.exports import manifest
 from crowd.dashboard.money import money_of
 from crowd.ground.amounts import share_of
@@ -83,7 +84,10 @@ def test_it_streams_the_export_of_one_origin(study: Study, desk: Client, cleaned
     folder = f"wolf-or-husky-simulated-{cleaned}"
     assert {name.removeprefix(f"{folder}/") for name in archive.namelist()} == {
         *(f"{table}.csv" for table in TABLES),
-        *("codebook.csv", "codebook.json", "definition.json", "manifest.json"),
+        *("codebook.csv", "codebook.json", "definition.json", "manifest.json", "study.json"),
+        *("preregistration.json", "preregistration.md", "conditions.csv", "report-simulated.json"),
+        *("table1-simulated.csv", "analysis.py", "analysis.R", "README.md", "CITATION.cff"),
+        "dataset_description.json",
     }
     rows = list(csv.DictReader(io.StringIO(archive.read(f"{folder}/participants.csv").decode())))
     assert [row["origin"] for row in rows] == ["simulated"] * people

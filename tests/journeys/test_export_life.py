@@ -180,7 +180,8 @@ def test_it_seals_people_by_condition_and_opens_when_the_study_closes(
             None
         }
     assert 'id="figure-utility"' not in (tmp_path / "sealed" / "report.html").read_text()
-    assert not (tmp_path / "sealed" / "figures").exists()
+    drawn = {path.stem for path in (tmp_path / "sealed" / "figures").iterdir()}
+    assert drawn == {"flow"}, "the flow alone is told while results are sealed"
     assert not report_of(study, tmp_path / "observers", "simulated")["sealed"]
     Study.objects.filter(pk=study.pk).update(state="closed")
     opened = report_of(study, tmp_path / "open", "human")
