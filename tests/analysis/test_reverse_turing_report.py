@@ -206,7 +206,7 @@ def test_every_row_stands_beside_what_its_own_texts_give_to_blind_answers() -> N
     assert "16.7 % by chance" in made.main[0].sentences[0]
     (people,) = [f for s in made.sections for f in s.figures if f.key == "people"]
     dashed = [line for line in people.draw().axes[0].lines if line.get_linestyle() == "--"]
-    assert [list(line.get_ydata()) for line in dashed] == [pytest.approx([100 / 6] * 2)]
+    assert [list(line.get_xdata()) for line in dashed] == [pytest.approx([100 / 6] * 2)]
 
 
 def test_f1_is_over_the_classes_that_a_person_met_or_answered() -> None:
