@@ -68,7 +68,10 @@ def times(curves: Rows, limits: Mapping[str, Sequence[float]], facts: StudyFacts
         for end in limits[what]:
             axes.axvline(end, color=LIMIT, linewidth=1, linestyle=(0, (4, 3)))
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        low, high = axes.get_xlim()
+        # Over more than two powers of ten the labels would touch.
+        steps = (1.0, 2.0, 5.0) if high < 100 * low else (1.0,)
+        axes.xaxis.set_major_locator(LogLocator(subs=steps))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.minorticks_off()
         axes.set_xlabel(head)

@@ -10,7 +10,7 @@ from analysis.reports.base import Section, Table
 from analysis.reports.report import Report
 from experiments.preregistration_text import entries
 
-KEY = "preregistration"
+KEY, PLAN = "preregistration", "stored_plan"
 NO_PLAN = (
     "No plan is stored: this study was opened before plans were stored with it, so departures cannot be told."
 )
@@ -18,16 +18,16 @@ KEPT = "No departure from the stored plan."
 
 
 def with_plan(report: Report) -> Report:
-    """The report with the section on what was planned, after the flow; as it is if its facts do not tell."""
+    """The report with what departs from the plan after its flow, and the plan itself last; as it is if its
+    facts do not tell."""
     plan = report.facts.preregistration
     if not plan:
         return report
-    place = next((at for at, part in enumerate(report.sections, 1) if part.key == report.flow.key), None)
-    before, after = (
-        report.sections[:place],
-        report.sections[len(report.sections) if place is None else place :],
-    )
-    return replace(report, sections=(*before, _section(plan), *after))
+    keys = [part.key for part in report.sections]
+    place = keys.index(report.flow.key) + 1 if report.flow.key in keys else len(keys)
+    whole = (_whole(plan),) if plan["stored"] else ()
+    sections = (*report.sections[:place], _section(plan), *report.sections[place:], *whole)
+    return replace(report, sections=sections)
 
 
 def _section(plan: Mapping[str, Any]) -> Section:
@@ -35,13 +35,17 @@ def _section(plan: Mapping[str, Any]) -> Section:
         return Section(KEY, "Preregistration", dict(plan), (NO_PLAN,))
     stored = (
         f"The plan was stored when the study opened, on {plan['stored_at'][:16].replace('T', ' ')} UTC. "
-        f"SHA-256 of the document: {plan['digest']}. {plan['witness']}"
+        f"SHA-256 of the document: {plan['digest']}. {plan['witness']} It stands at the end of this report."
     )
     departures = plan["departures"]
     count = "1 departure" if len(departures) == 1 else f"{len(departures)} departures"
     said = f"{count} from the stored plan." if departures else KEPT
-    tables = (_departures(departures), _document(plan["document"]))
+    tables = (_departures(departures),)
     return Section(KEY, "Preregistration", dict(plan), (stored, said, *plan["notes"]), tables)
+
+
+def _whole(plan: Mapping[str, Any]) -> Section:
+    return Section(PLAN, "The stored plan", plan["digest"], (), (_document(plan["document"]),))
 
 
 def _departures(departures: list[dict[str, str]]) -> Table:

@@ -182,6 +182,7 @@ if (origin == "simulated") cat("Computational observers, not people.\n\n")
 show <- function(value, digits = 3, scale = 1) {
   ifelse(is.na(value), "-", formatC(scale * value, format = "f", digits = digits))
 }
+p_of <- function(p) ifelse(p < 0.001, "p < 0.001", paste("p =", show(p)))
 rows <- do.call(rbind, lapply(seq_len(nrow(conditions)), function(i) {
   name <- conditions$condition[i]
   get <- function(part, measure, ...) show(of(part, name, measure), ...)
@@ -192,7 +193,8 @@ rows <- do.call(rbind, lapply(seq_len(nrow(conditions)), function(i) {
     interval = paste0("[", get("conditions", "accuracy_low", 1, 100), ", ",
                       get("conditions", "accuracy_high", 1, 100), "]"),
     utility = get("utility", "utility", 2),
-    together = paste0("[", get("utility", "together_low", 2), ", ", get("utility", "together_high", 2), "]"),
+    together = if (is.na(of("utility", name, "together_low"))) "-" else
+      paste0("[", get("utility", "together_low", 2), ", ", get("utility", "together_high", 2), "]"),
     p = get("dunnett", "p"))
 }))
 names(rows) <- c("condition", "n", paste0("block_", colnames(by_block)), "mean %", "95 %", "utility",
@@ -201,13 +203,13 @@ options(width = 200)
 print(rows, row.names = FALSE, right = FALSE)
 if (!is.na(of("anova", "", "F"))) {
   cat("\nOne-way ANOVA of accuracy per person: F(", of("anova", "", "df_between"), ", ",
-      of("anova", "", "df_within"), ") = ", show(of("anova", "", "F"), 2), ", p = ", show(of("anova", "", "p")),
+      of("anova", "", "df_within"), ") = ", show(of("anova", "", "F"), 2), ", ", p_of(of("anova", "", "p")),
       ", eta squared = ", show(of("anova", "", "eta_squared")), "\n\nAll pairs (Tukey-Kramer), percentage points:\n",
       sep = "")
   for (pair in unique(made$name[made$analysis == "tukey"])) {
     cat("  ", pair, ": ", show(of("tukey", pair, "difference"), 1, 100), " [",
-        show(of("tukey", pair, "low"), 1, 100), ", ", show(of("tukey", pair, "high"), 1, 100), "], p = ",
-        show(of("tukey", pair, "p")), "\n", sep = "")
+        show(of("tukey", pair, "low"), 1, 100), ", ", show(of("tukey", pair, "high"), 1, 100), "], ",
+        p_of(of("tukey", pair, "p")), "\n", sep = "")
   }
 }
 if (nzchar(out)) {

@@ -202,6 +202,10 @@ def show(made: Numbers, conditions: pd.DataFrame) -> None:
         value = made.get((part, name, measure), np.nan)
         return "-" if np.isnan(value) else f"{scale * value:.{digits}f}"
 
+    def p_of(part: str, name: str) -> str:
+        value = made.get((part, name, "p"), np.nan)
+        return "p < 0.001" if value < 0.001 else f"p = {cell(part, name, 'p')}"
+
     blocks = sorted({m for part, _, m in made if part == "conditions" and m.startswith("block_")})
     heads = ["condition", "n", *blocks, "mean %", "95 %", "utility", "95 % together", "p (Dunnett)"]
     rows = [heads]
@@ -226,13 +230,13 @@ def show(made: Numbers, conditions: pd.DataFrame) -> None:
     if ("anova", "", "F") in made:
         df = f"{cell('anova', '', 'df_between', 0)}, {cell('anova', '', 'df_within', 0)}"
         print(f"\nOne-way ANOVA of accuracy per person: F({df}) = {cell('anova', '', 'F', 2)}, ", end="")
-        print(f"p = {cell('anova', '', 'p')}, eta squared = {cell('anova', '', 'eta_squared')}")
+        print(f"{p_of('anova', '')}, eta squared = {cell('anova', '', 'eta_squared')}")
         print("\nAll pairs (Tukey-Kramer), percentage points:")
         for pair in dict.fromkeys(name for part, name, _ in made if part == "tukey"):
             difference, low, high = (
                 cell("tukey", pair, key, 1, 100) for key in ("difference", "low", "high")
             )
-            print(f"  {pair}: {difference} [{low}, {high}], p = {cell('tukey', pair, 'p')}")
+            print(f"  {pair}: {difference} [{low}, {high}], {p_of('tukey', pair)}")
 
 
 def main(arguments: list[str] | None = None) -> None:
