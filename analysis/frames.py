@@ -11,6 +11,8 @@ import pandas as pd
 
 from analysis.columns import Asked, Column, Dtype, columns_of, names
 
+# Texts are stored alike whether or not pyarrow, which is for exports alone, is installed.
+pd.set_option("mode.string_storage", "python")
 DTYPES: Mapping[Dtype, str] = {
     "text": "string",
     "integer": "Int64",

@@ -14,7 +14,7 @@ from analysis.columns import Column, codebook
 from analysis.departures import report_facts
 from analysis.exports import study_file
 from analysis.exports.delimited import guarded, write_rows
-from analysis.exports.readme import Described, files
+from analysis.exports.readme import Described, files, table_of
 from analysis.exports.rebuilding import absent_sections, made_from
 from analysis.exports.study_file import OriginFile, StudyFile, read_tables
 from analysis.frames import Frames
@@ -89,12 +89,8 @@ def accompany(study: Study, folder: Path, written: Mapping[str, int], shape: Sha
 
 def _tables(written: Mapping[str, int]) -> dict[str, str]:
     """The file of each table; none if the format is not one of tables."""
-    named = {table: [f for f in written if _is_table(f, table)] for table in ANALYSED}
-    return {table: names[0] for table, names in named.items() if names}
-
-
-def _is_table(name: str, table: str) -> bool:
-    return name == f"{table}.csv" or name.endswith(f"-{table}_data.csv")
+    named = {table_of(name): name for name in written if name.endswith(".csv")}
+    return {table: named[table] for table in ANALYSED if table in named}
 
 
 def _refuse(origin: str, *, is_large: bool) -> None:
@@ -150,7 +146,8 @@ def _write_scripts(folder: Path, paradigm: str) -> dict[str, int]:
 def _write_words(study: Study, folder: Path, content: StudyFile, rows: Mapping[str, int]) -> dict[str, int]:
     """README, citation, licence if there is one, and the description of the tables."""
     book = codebook(content.extra)
-    columns = {table: [entry for entry in book if entry["table"] == table] for table in content.tables}
+    tables = [table for table in map(table_of, rows) if table]
+    columns = {table: [entry for entry in book if entry["table"] == table] for table in tables}
     # Read anew: these words are no part of the digest, by which parsed definitions are kept.
     definition = StudyDefinition.model_validate(study.definition)
     package = Described(definition, content, rows, columns, study.digest, timezone.now().date())

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from analysis.columns import UNITS
+from analysis.columns import TABLES, UNITS
 from analysis.exports.delimited import NOTE
+from analysis.exports.pictures import FOLDER as PICTURES
 from analysis.exports.study_file import StudyFile
 from analysis.reports.base import seal_of
 from experiments.definition import StudyDefinition
@@ -25,6 +26,7 @@ UNLICENSED = (
     "any part of it."
 )
 ROWS = {
+    f"{PICTURES}/": "what people saw, named by `picture_digest` of the table `stimuli`",
     "codebook.csv": "one row per column of the tables: type, unit, levels, meaning",
     "codebook.json": "the same, with the note on cells",
     "definition.json": "the study as people met it: design, conditions, model, rules with limits, all texts",
@@ -86,7 +88,7 @@ def files(package: Described) -> dict[str, str]:
 
 def readme(package: Described, others: Iterable[str]) -> str:
     """The package for a stranger, in Markdown; the first line says if data are simulated."""
-    study, content = package.definition, package.content
+    study, content, shown = package.definition, package.content, _without_pictures(package.rows)
     first = [SIMULATED, ""] if package.is_simulated else [MIXED, ""] if "simulated" in content.origins else []
     scope = (
         "the sessions that screening kept, of one origin" if content.cleaned else "every session, kept or not"
@@ -108,10 +110,7 @@ def readme(package: Described, others: Iterable[str]) -> str:
         "",
         "| file | rows | what it holds |",
         "|---|---|---|",
-        *(
-            f"| `{name}` | {rows:,} | {_row_of(name, content)} |"
-            for name, rows in sorted(package.rows.items())
-        ),
+        *(f"| `{name}` | {rows:,} | {_row_of(name)} |" for name, rows in sorted(shown.items())),
         f"| `README.md`, {', '.join(f'`{name}`' for name in sorted(others))} | | what the package is |",
         "| `manifest.json` | | every file with its size, rows and SHA-256; what is left out |",
         "",
@@ -154,9 +153,21 @@ def _people(package: Described) -> list[str]:
     return [told, "", f"{pay} {age} What they read and agreed to stands in `definition.json`."]
 
 
-def _row_of(name: str, content: StudyFile) -> str:
-    table = next((table for table, file in content.tables.items() if file == name), "")
-    if table:
+def _without_pictures(rows: Mapping[str, int]) -> dict[str, int]:
+    """Rows by file, all pictures in one line."""
+    count = sum(name.startswith(f"{PICTURES}/") for name in rows)
+    shown = {name: n for name, n in rows.items() if not name.startswith(f"{PICTURES}/")}
+    return {**shown, f"{PICTURES}/": count} if count else shown
+
+
+def table_of(name: str) -> str:
+    """The table that a file holds, in any format; "" if it holds none."""
+    plain = name.removesuffix(".csv").removesuffix(".parquet").rpartition("_description-")[2]
+    return next((table for table in TABLES if plain in (table, f"{table}_data")), "")
+
+
+def _row_of(name: str) -> str:
+    if table := table_of(name):
         return UNITS[table]
     if name.startswith("report-"):
         return "the report at the moment of the export"

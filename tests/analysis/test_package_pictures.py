@@ -69,7 +69,7 @@ def test_verify_names_a_picture_that_was_changed_or_added(package: Path) -> None
 
 @pytest.mark.parametrize(
     "name",
-    ["../x", "pictures/../../x", "pictures/", "pictures/..", "pictures/a/b", "other/x", "..", "/etc/passwd",
+    ["../x", "pictures/../../x", "pictures/", "pictures/..", "pictures/a/b", "..", "/etc/passwd",
      "pictures\\x", "pictures//x"],
 )  # fmt: skip
 def test_it_follows_no_name_out_of_the_folder(package: Path, name: str) -> None:

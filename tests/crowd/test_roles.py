@@ -69,6 +69,7 @@ TABLE: dict[str, tuple[Verb, Verb]] = {
     "report": ((ALL, 200), (ALL, 405)),
     "unseal": (("unseal", 405), ("unseal", 302)),
     "refresh": ((ALL, 405), (ALL, 302)),
+    "methods": ((ALL, 200), (ALL, 405)),
     "report_page": ((ALL, 200), (ALL, 405)),
     "downloads": ((ALL, 200), (ALL, 405)),
     "export": ((ALL, 405), (ALL, 409)),
