@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -103,6 +104,18 @@ def without_time(content: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in read.items() if key != "made_at"}
 
 
+def alike(first: Any, second: Any) -> bool:
+    """Whether two reports say the same: numbers to 9 digits, as the last ones of a least-squares fit depend
+    on where a process holds its arrays."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(alike(first[key], second[key]) for key in first)
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(alike, first, second))
+    if isinstance(first, float) and isinstance(second, float):
+        return math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(first == second)
+
+
 def forgotten() -> None:
     """Every row of every study is gone."""
     call_command("flush", interactive=False, verbosity=0)
@@ -122,11 +135,11 @@ def test_it_makes_the_same_report_when_the_study_is_gone(study: Study, tmp_path:
     before = without_time(make_report(study, "human").json())
     export_study(study, tmp_path / "package", Request())
     stored = json.loads((tmp_path / "package" / "report-human.json").read_text())
-    assert without_time(stored) == before
+    assert alike(without_time(stored), before)
     forgotten()
     call_command("verify", str(tmp_path / "package"), stdout=StringIO())
     made, printed = report_from(tmp_path / "package", tmp_path / "report")
-    assert without_time(made) == before
+    assert alike(without_time(made), before)
     assert before["study"]["title"] in printed and made["made_at"] >= stored["made_at"]
 
 
@@ -154,7 +167,7 @@ def test_a_cleaned_package_tells_what_it_cannot_give(tmp_path: Path) -> None:
     before = without_time(make_report(study, "human").json())
     export_study(study, tmp_path / "package", Request(cleaned=True))
     stored = json.loads((tmp_path / "package" / "report-human.json").read_text())
-    assert without_time(stored) == before, "the report of the moment is of everybody"
+    assert alike(without_time(stored), before), "the report of the moment is of everybody"
     made, printed = report_from(tmp_path / "package", tmp_path / "report")
     absent = made["package"]["absent"]
     assert "as_assigned" in absent and not {"conditions", "planned", "anova", "tukey"} & set(absent)
@@ -164,7 +177,7 @@ def test_a_cleaned_package_tells_what_it_cannot_give(tmp_path: Path) -> None:
     kept = {key: value for key, value in without_time(made).items() if key != "package"}
     there = {key: value for key, value in before.items() if key not in absent}
     marks = {key: mark for key, mark in before["section_marks"].items() if key not in absent}
-    assert kept == {**there, "section_marks": marks}
+    assert alike(kept, {**there, "section_marks": marks})
     page = (tmp_path / "report" / "report.html").read_text()
     assert "What the package cannot give" in page
 
@@ -175,14 +188,14 @@ def test_a_cleaned_package_without_anybody_lost_gives_the_whole_report(tmp_path:
     before = without_time(make_report(study, "human").json())
     export_study(study, tmp_path / "package", Request(cleaned=True))
     made, _ = report_from(tmp_path / "package", tmp_path / "report")
-    assert without_time(made) == before
+    assert alike(without_time(made), before)
 
 
 def test_the_pseudonyms_of_a_release_are_those_of_its_report(tmp_path: Path) -> None:
     study = closed(predicted(tmp_path))
     export_study(study, tmp_path / "package", Request(release="public"))
     made, _ = report_from(tmp_path / "package", tmp_path / "report")
-    assert without_time(made) == without_time(make_report(study, "human", release="public").json())
+    assert alike(without_time(made), without_time(make_report(study, "human", release="public").json()))
 
 
 def test_a_sealed_package_tells_no_result(tmp_path: Path) -> None:
@@ -208,7 +221,7 @@ def test_each_origin_has_its_own_report(tmp_path: Path) -> None:
     for options, origin in (((), "human"), (("--origin", "simulated"), "simulated")):
         made, _ = report_from(tmp_path / "package", tmp_path / origin, *options)
         assert made["origin"] == origin
-        assert without_time(made) == without_time(make_report(study, origin).json())
+        assert alike(without_time(made), without_time(make_report(study, origin).json()))
     content = study_file.read_study_file(tmp_path / "package")
     assert content.origins["preview"].why == "Sessions of origin 'preview' have no report."
     with pytest.raises(CommandError, match="no sessions of origin 'pilot'.*human, preview, simulated"):
@@ -256,5 +269,5 @@ def test_it_needs_no_table_of_the_database(tmp_path: Path) -> None:
             [sys.executable, str(ROOT / "manage.py"), *command], env=env, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr
-    assert without_time(json.loads((tmp_path / "r" / "report.json").read_text())) == before
+    assert alike(without_time(json.loads((tmp_path / "r" / "report.json").read_text())), before)
     assert "no record of it" in done.stdout
