@@ -184,6 +184,13 @@ def test_it_keeps_a_sealed_study_until_a_named_person_answers_for_it(study: Stud
     assert (study.unsealed_by, study.unsealed_reason) == ("Grace", "audit")
 
 
+def test_it_keeps_a_sealed_pilot_too(study: Study, tmp_path: Path) -> None:
+    sitting(study, "early", condition="control", origin="pilot")
+    with pytest.raises(CommandError, match="--unseal-as NAME"):
+        call_command("export", study.slug, "--out", str(tmp_path / "x"))
+    assert not (tmp_path / "x").exists()
+
+
 def test_it_names_what_is_wrong(study: Study, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="There is no study 'nobody'"):
         call_command("export", "nobody", "--out", str(tmp_path / "x"))

@@ -50,7 +50,10 @@ class Command(StudyCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         study = study_of(options["slug"])
-        unseal_for(study, options["origin"] or "human", options["unseal_as"], options["reason"])
+        # Whole tables hold a pilot's sessions as well, whose results have a seal of their own.
+        whole = ("human",) if options["cleaned"] else ("human", "pilot")
+        for origin in (options["origin"],) if options["origin"] else whole:
+            unseal_for(study, origin, options["unseal_as"], options["reason"])
         names = ("format", "cleaned", "origin", "release", "public", "pictures")
         request = Request(**{name: options[name] for name in names})
         try:
