@@ -91,7 +91,11 @@ def extension_section(parent: Member, extension: Member, table: Mapping[str, Any
         "randomised_together": False,
         "drift": _drift_json(drift, extension, parent),
         "pooled": [_utility_json(utility) for utility in pooled.values()],
-        "methods": [{"study": row[1], "condition": row[0], "utility": row[5]} for row in rows],
+        "methods": [
+            {"study": member.slug, **_utility_json(utility)}
+            for member in (parent, extension)
+            for utility in _utilities(member.groups, member.facts).values()
+        ],
     }
     sentences = (
         f"{APART} The methods of {parent.slug} (opened on {parent.opened_on}) and of this study "

@@ -75,6 +75,9 @@ def test_it_tells_drift_and_both_studies_methods(tmp_path: Path, store_folder: P
     assert drift["interval_90"][1] == pytest.approx(1.859548 * np.sqrt(2 * 0.5 / 64 / 5), abs=1e-6)
     assert drift["decision"] == "equivalent"
     assert content["pooled"][0]["utility"] == pytest.approx((32 / 40) / (25 / 40))
+    told = {row["condition"]: (row["study"], row["utility"]) for row in content["methods"]}
+    assert told["saliency"] == ("small", pytest.approx(38 / 25))
+    assert told["gradient_x_input"] == ("more", pytest.approx(32 / 25))
     said = " ".join(next(s for s in report.sections if s.key == "extension").paragraphs)
     assert "Not randomised together." in said and "also pooled, as a second result" in said
     # The parent's own report is as it was.
