@@ -11,11 +11,13 @@ from django.utils import timezone
 
 from analysis import models
 from analysis.departures import report_facts
+from analysis.exports.pictures import stored_pictures
 from analysis.families import extension_sections
 from analysis.reports import REPORTERS
 from analysis.reports.html import page
 from analysis.reports.making import reported, reporter_of, with_sections
 from analysis.reports.report import Report
+from analysis.reports.seen import with_seen
 from analysis.tables import Progress, read_frames, study_facts
 from experiments.models import Preregistration, Session, Study
 from stimuli.spec import content_key
@@ -38,6 +40,7 @@ def make_report(
     made_at = f"{timezone.now():%Y-%m-%d %H:%M} UTC"
     frames = read_frames(study, release=release, progress=progress)
     report = reported(frames, report_facts(study, origin), name, origin, made_at)
+    report = with_seen(report, frames.stimuli, stored_pictures(study))
     return with_sections(report, extension_sections(study, origin, frames.only(origin)))
 
 

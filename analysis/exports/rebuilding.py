@@ -10,11 +10,13 @@ from typing import Any
 
 from analysis.exports import manifest
 from analysis.exports.base import ExportError
+from analysis.exports.pictures import packed_pictures
 from analysis.exports.study_file import OriginFile, StudyFile, read_study_file, read_tables
 from analysis.frames import Frames
 from analysis.reports.base import Main, ReportError, Section
 from analysis.reports.making import reported, reporter_of
 from analysis.reports.report import Report
+from analysis.reports.seen import with_seen
 
 FLOW = "flow"
 CLEANED = "This package holds only the sessions that were kept."
@@ -42,7 +44,9 @@ def rebuilt(folder: Path, origin: str = "", made_at: str = "") -> Report:
     part = content.origins[chosen]
     if part.why:
         raise ReportError(part.why)
-    report = made_from(read_tables(folder, content), content, chosen, made_at)
+    frames = read_tables(folder, content)
+    report = made_from(frames, content, chosen, made_at)
+    report = with_seen(report, frames.stimuli, packed_pictures(folder))
     if not part.absent:
         return report
     stored = json.loads((folder / part.report).read_text(encoding="utf-8"))

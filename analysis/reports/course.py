@@ -19,7 +19,6 @@ from experiments.kinds.base import INSTRUCTED, REPEAT
 
 ENDS = 5
 """How many of the hardest and of the easiest items are printed."""
-NO_PICTURES = "The pictures are not in this page, which would grow with each of them; they are in the export."
 DURATION = ("passed", "screened")
 
 
@@ -57,7 +56,7 @@ def _items(scored: pd.DataFrame, facts: StudyFacts, look: Look) -> Section:
             )
             for row in ends
         ),
-        f"Answers that match the model, in percent. {NO_PICTURES}",
+        "Answers that match the model, in percent.",
     )
     figure = Figure(
         "items",
