@@ -133,14 +133,16 @@ def report_from(package: Path, folder: Path, *options: str) -> tuple[dict[str, A
 @pytest.mark.django_db(transaction=True)
 def test_it_makes_the_same_report_when_the_study_is_gone(study: Study, tmp_path: Path) -> None:
     before = without_time(make_report(study, "human").json())
-    export_study(study, tmp_path / "package", Request())
-    stored = json.loads((tmp_path / "package" / "report-human.json").read_text())
+    for name in ("csv", "parquet"):
+        export_study(study, tmp_path / name, Request(format=name))
+    stored = json.loads((tmp_path / "csv" / "report-human.json").read_text())
     assert alike(without_time(stored), before)
     forgotten()
-    call_command("verify", str(tmp_path / "package"), stdout=StringIO())
-    made, printed = report_from(tmp_path / "package", tmp_path / "report")
-    assert alike(without_time(made), before)
-    assert before["study"]["title"] in printed and made["made_at"] >= stored["made_at"]
+    for name in ("csv", "parquet"):
+        call_command("verify", str(tmp_path / name), stdout=StringIO())
+        made, printed = report_from(tmp_path / name, tmp_path / f"{name}-report")
+        assert alike(without_time(made), before), name
+        assert before["study"]["title"] in printed and made["made_at"] >= stored["made_at"]
 
 
 def test_it_stores_facts_that_read_back_exactly(study: Study) -> None:
