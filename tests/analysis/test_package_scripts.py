@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module, resources
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 from analysis.exports import manifest
 from analysis.exports.release import Request, export_study
 from experiments.models import Slot, Study, Trial
+from experiments.paradigms import PARADIGMS
 from tests.analysis.scripted import LANGUAGES, Numbers, agrees, run
 from tests.analysis.stored import cast, full, opened, sitting
 
@@ -109,6 +112,14 @@ def test_it_keeps_the_rules_for_few_people_and_uneven_plans(
     numbers, _ = script(folder)
     agrees(expected(report), numbers)
     assert ("dunnett", "control", "p") not in numbers and ("dunnett", "grad_cam", "p") in numbers
+
+
+@pytest.mark.parametrize("paradigm", PARADIGMS)
+def test_both_languages_name_the_same_that_they_leave_out(paradigm: str) -> None:
+    folder = resources.files("analysis.exports.scripts")
+    of_r = (folder / f"{paradigm}.R").read_text().partition("NOT_RE_RUN <- c(\n")[2].partition("\n)")[0]
+    module = import_module(f"analysis.exports.scripts.{paradigm}")
+    assert re.findall(r'"(.+)"', of_r) == list(module.NOT_RE_RUN) != []
 
 
 def test_it_says_when_nobody_is_a_person(script: Callable[..., tuple[Numbers, str]], tmp_path: Path) -> None:

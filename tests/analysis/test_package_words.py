@@ -174,7 +174,7 @@ def test_pandas_and_r_read_ratings_from_minus_2_to_2_as_numbers(
         Gate.objects.filter(pk=gate.pk).update(value={"age": point})
     export_study(study, tmp_path / "p", Request())
     path = tmp_path / "p" / "questions.csv"
-    code = f'd <- read.csv("{path}")$answer; cat(class(d)); if (is.numeric(d)) cat("", sum(d), min(d), length(d))'
+    code = f'd <- read.csv("{path}")$answer; cat(class(d), if (is.numeric(d)) c(sum(d), min(d), length(d)))'
     told = subprocess.run([rscript(), "--vanilla", "-e", code], capture_output=True, text=True, check=True)
     answers = pd.read_csv(path)["answer"]
     if is_guarded:
