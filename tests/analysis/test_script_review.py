@@ -98,7 +98,8 @@ def test_one_lead_and_silent_solutions_give_no_interval(language: str, tmp_path:
 
 
 def test_the_stage_of_solving_is_refused_in_a_sentence(language: str, tmp_path: Path) -> None:
-    package(tmp_path / "p", review_frames([]), review_facts(role="solve"))
+    frames = review_frames([review("p", "i1", PEOPLE, accepted=True)])
+    package(tmp_path / "p", frames, review_facts(role="solve"))
     with pytest.raises(AssertionError, match="of the stage in which people solve, which has no planned test"):
         run(language, tmp_path / "p")
 
