@@ -6,7 +6,7 @@ import csv
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,7 @@ def package(folder: Path, frames: Frames, facts: StudyFacts) -> dict[str, Any]:
     return report
 
 
-def ends(name: str, interval: list[float] | None) -> Mapping[str, float | None]:
+def ends(name: str, interval: list[float] | None) -> dict[str, float | None]:
     """Both ends of an interval under the names of the scripts."""
     low, high = interval or (None, None)
     return {f"{name}low": low, f"{name}high": high}

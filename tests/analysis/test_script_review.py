@@ -55,7 +55,7 @@ def apart(report: dict[str, Any], numbers: Numbers, low: str, high: str) -> floa
         for row in report["acceptance"]["differences"]
         for name, end in zip((low, high), row["difference"]["interval"], strict=True)
     ]
-    return max(gaps)
+    return float(max(gaps))
 
 
 def test_acceptance_and_usefulness_are_those_of_the_report(language: str, tmp_path: Path) -> None:

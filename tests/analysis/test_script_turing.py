@@ -77,8 +77,8 @@ def test_the_same_people_are_compared_as_the_report_does(language: str, rounds: 
 
 def test_what_cannot_be_computed_is_no_number(language: str, tmp_path: Path) -> None:
     """Equal scores, a missing answer, no training, and a person who was left out."""
-    one = [True, True, False, False]
-    frames = turing_frames([(f"{name}-{j}", [(name, one)]) for name in NAMES[:2] for j in range(3)])
+    answers = [True, True, False, False]
+    frames = turing_frames([(f"{name}-{j}", [(name, answers)]) for name in NAMES[:2] for j in range(3)])
     trials, people = frames.trials, frames.participants
     trials.loc[trials.index[(trials["session"] == "none-0") & (trials["phase"] == "test")][0], "response"] = (
         ""
