@@ -30,7 +30,7 @@ ANALYSED = ("trials", "participants", "stimuli")
 REPORT_MAX = 200_000
 """Answers up to which an export makes the report too: it would hold all of them in memory."""
 CONDITIONS = "conditions.csv"
-CONDITION_HEADS = ("condition", "label", "role", "wanted", "method")
+CONDITION_HEADS = ("condition", "label", "role", "wanted", "method", "shows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +79,17 @@ def accompany(study: Study, folder: Path, written: Mapping[str, int], shape: Sha
     )
     if content.tables and is_partial and reports:
         content = _with_absent(content, reports, read_tables(folder, content))
-    rows |= _write_conditions(folder, study_facts(study))
+    rows |= write_conditions(folder, study_facts(study))
     if not shape.public:
         (folder / study_file.NAME).write_text(study_file.as_text(content), encoding="utf-8")
         rows[study_file.NAME] = len(parts)
-    rows |= _write_scripts(folder, study.paradigm) if content.tables else {}
+    rows |= write_scripts(folder, study.paradigm) if content.has_csv else {}
     return rows | _write_words(study, folder, content, {**written, **rows})
 
 
 def _tables(written: Mapping[str, int]) -> dict[str, str]:
     """The file of each table; none if the format is not one of tables."""
-    named = {table_of(name): name for name in written if name.endswith(".csv")}
+    named = {table_of(name): name for name in written}
     return {table: named[table] for table in ANALYSED if table in named}
 
 
@@ -121,17 +121,17 @@ def _write_report(folder: Path, report: Report) -> dict[str, int]:
     return {name: 1, first: len(table.rows)}
 
 
-def _write_conditions(folder: Path, facts: StudyFacts) -> dict[str, int]:
+def write_conditions(folder: Path, facts: StudyFacts) -> dict[str, int]:
     """conditions.csv: the conditions in their order, with what a script must know of them."""
     rows = [
-        [guarded(c.name), guarded(c.label), c.role, str(c.wanted), guarded(c.method)]
+        [guarded(c.name), guarded(c.label), c.role, str(c.wanted), guarded(c.method), c.shows]
         for c in facts.conditions
     ]
     write_rows(folder / CONDITIONS, list(CONDITION_HEADS), rows)
     return {CONDITIONS: len(rows)}
 
 
-def _write_scripts(folder: Path, paradigm: str) -> dict[str, int]:
+def write_scripts(folder: Path, paradigm: str) -> dict[str, int]:
     """The scripts of the paradigm as they stand; none if there are none. A script is one unit of its file."""
     there = {"analysis.py": f"{paradigm}.py", "analysis.R": f"{paradigm}.R"}
     copied = {}

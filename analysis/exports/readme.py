@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from importlib import import_module
 from typing import Any
 
 from analysis.columns import TABLES, UNITS
+from analysis.exports import scripts
 from analysis.exports.delimited import NOTE
 from analysis.exports.pictures import FOLDER as PICTURES
 from analysis.exports.study_file import StudyFile
@@ -188,11 +190,19 @@ def _again(package: Described) -> list[str]:
     if "analysis.py" in package.rows:
         lines.append(
             "Without Legible: `python analysis.py` (numpy, pandas, scipy) or `Rscript analysis.R` (base R) "
-            "print the main table and the planned tests."
+            f"print the main table and the planned tests. Not re-run by them: {_not_re_run(package)}."
         )
+    elif package.content.tables and not package.content.has_csv:
+        lines.append("Scripts of the analysis read CSV: a package of the format csv or psychds has them.")
     else:
         lines.append(f"There is no script of its own for the paradigm {package.content.paradigm}.")
     return lines
+
+
+def _not_re_run(package: Described) -> str:
+    """What the report has and the paradigm's scripts leave out, as they say themselves."""
+    script = import_module(f"{scripts.__name__}.{package.content.paradigm}")
+    return "; ".join(script.NOT_RE_RUN)
 
 
 def _terms(package: Described) -> list[str]:

@@ -83,7 +83,8 @@ def _trimmed(report: Report, part: OriginFile, stored: Mapping[str, Any], senten
         kept.append(flow)
     absent = [key for key in part.absent if key != FLOW]
     titles = {section.key: section.title for section in gone}
-    named = ", ".join(f"{titles.get(key) or key} ({key})" for key in absent)
+    # A section of another study's rows has no title here.
+    named = ", ".join(f"{titles[key]} ({key})" if titles.get(key) else key for key in absent)
     if absent:
         sentence += (
             f" Left out, since they need other sessions too: {named}. The file {part.report} has them "

@@ -10,8 +10,8 @@ import pandas as pd
 from pydantic import TypeAdapter, ValidationError
 
 from analysis.columns import Column
+from analysis.exports import delimited, parquet
 from analysis.exports.base import ExportError
-from analysis.exports.delimited import read
 from analysis.frames import Frames
 from analysis.reports.base import StudyFacts
 
@@ -48,6 +48,11 @@ class StudyFile:
     tables: Mapping[str, str]
     extra: tuple[Column, ...]
     origins: Mapping[str, OriginFile] = field(default_factory=dict)
+
+    @property
+    def has_csv(self) -> bool:
+        """Whether the tables are CSV, which scripts without us can read."""
+        return any(name.endswith(".csv") for name in self.tables.values())
 
 
 _TYPE = TypeAdapter(StudyFile)
@@ -86,12 +91,14 @@ def read_study_file(folder: Path) -> StudyFile:
 
 
 def read_tables(folder: Path, content: StudyFile) -> Frames:
-    """The tables of a package as the frames that were exported. Raises ExportError if its format has none."""
+    """The tables of a package as the frames that were exported. Raises ExportError if its format has none, or
+    a table cannot be read."""
     if not content.tables:
         raise ExportError(
             f"{folder}: this format holds no tables, so no report can be made from it; export as csv."
         )
-    frames: dict[str, pd.DataFrame] = {
-        table: read(folder / name, table, content.extra) for table, name in content.tables.items()
-    }
+    frames: dict[str, pd.DataFrame] = {}
+    for table, name in content.tables.items():
+        read = parquet.read if name.endswith(parquet.SUFFIX) else delimited.read
+        frames[table] = read(folder / name, table, content.extra)
     return Frames(**frames, extra=content.extra)

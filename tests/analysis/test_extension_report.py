@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from django.contrib.auth.models import User
 
+from analysis.exports.release import Request, export_study
 from analysis.families import family_of, methods_of
 from analysis.refresh import make_report, refresh_report
 from crowd.models import StudyRole
 from experiments.models import Response, Slot, Study
+from tests.analysis.test_packages import alike, report_from
 from tests.crowd.logins import login
 from tests.experiments.test_extending import extension
 from tests.world import Person, opened_study, write_study
@@ -117,6 +120,32 @@ def test_methods_are_listed_once_all_results_are_open(tmp_path: Path, store_fold
     assert "Results are sealed." in page and "Saliency" not in page
     sections = {s.key: s for s in make_report(later, "human").sections}
     assert sections["extension"].content is None
+
+
+@pytest.mark.parametrize("table_format", ["csv", "parquet"])
+def test_a_package_gives_all_but_what_needs_the_parent(
+    tmp_path: Path, store_folder: Path, table_format: str
+) -> None:
+    parent, later = studies(tmp_path, "[extension]\ndrift_points = 30\npool = true\n")
+    package = tmp_path / "package"
+    export_study(later, package, Request(format=table_format))
+    stored = json.loads((package / "report-human.json").read_text())
+    assert stored["extension"]["drift"]["n_parent"] == 5, "the stored report has what was beside the parent"
+    made, printed = report_from(package, tmp_path / "again")
+    assert made.pop("package") == {
+        "absent": ["extension"],
+        "as_stored": [],
+        "report": "report-human.json",
+    }
+    assert "extension" not in made
+    del stored["extension"]
+    for report in (made, stored):
+        del report["made_at"]
+        report["section_marks"].pop("package", None)
+    assert alike(made, stored)
+    said = " ".join(printed.split())
+    assert "one study alone. Left out, since they need other sessions too: extension." in said
+    assert "report-human.json has them" in said and "Not randomised together" not in said
 
 
 def test_a_person_of_the_parent_is_not_let_in(tmp_path: Path, store_folder: Path) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import subprocess
-import sys
+import re
 from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module, resources
 from pathlib import Path
 from typing import Any
 
@@ -16,39 +16,17 @@ import pytest
 from analysis.exports import manifest
 from analysis.exports.release import Request, export_study
 from experiments.models import Slot, Study, Trial
+from experiments.paradigms import PARADIGMS
+from tests.analysis.scripted import LANGUAGES, Numbers, agrees, run
 from tests.analysis.stored import cast, full, opened, sitting
-from tests.rlang import rscript
 
 pytestmark = pytest.mark.django_db
-Numbers = dict[tuple[str, str, str], float]
-
-
-def by_python(folder: Path, out: Path, origin: str) -> list[str]:
-    # -I: neither this project's folder nor its settings are there for the script.
-    return [sys.executable, "-I", str(folder / "analysis.py"), "--origin", origin, "--out", str(out)]
-
-
-def by_r(folder: Path, out: Path, origin: str) -> list[str]:
-    return [rscript(), "--vanilla", str(folder / "analysis.R"), str(folder), origin, str(out)]
-
-
-LANGUAGES = {"python": by_python, "r": by_r}
 
 
 @pytest.fixture(params=LANGUAGES)
 def script(request: pytest.FixtureRequest) -> Callable[..., tuple[Numbers, str]]:
     """Runs the script of one language on a package, and returns its numbers and what it printed."""
-
-    def run(folder: Path, origin: str = "human") -> tuple[Numbers, str]:
-        out = folder.parent / f"{request.param}.csv"
-        words = LANGUAGES[request.param](folder, out, origin)
-        done = subprocess.run(words, capture_output=True, text=True, cwd=folder.parent)
-        assert done.returncode == 0, done.stderr
-        with out.open(newline="") as handle:
-            rows = list(csv.DictReader(handle))
-        return {(r["analysis"], r["name"], r["measure"]): float(r["value"]) for r in rows}, done.stdout
-
-    return run
+    return partial(run, request.param)
 
 
 def expected(report: dict[str, Any]) -> Iterator[tuple[tuple[str, str, str], float | None]]:
@@ -88,17 +66,6 @@ def expected(report: dict[str, Any]) -> Iterator[tuple[tuple[str, str, str], flo
         yield ("tukey", name, "high"), pair["ci"][1]
 
 
-def agrees(report: dict[str, Any], numbers: Numbers) -> int:
-    """How many numbers agree to 1e-6; every number of the report that has a name must."""
-    wanted = dict(expected(report))
-    for key, value in wanted.items():
-        if value is None:
-            assert key not in numbers, key
-        else:
-            assert key in numbers and abs(numbers[key] - value) < 1e-6, (key, value, numbers.get(key))
-    return len(wanted)
-
-
 def answered(study: Study, people: dict[str, int]) -> None:
     """So many people per condition, each with a share of right answers of their own."""
     rng = np.random.default_rng(16)
@@ -128,7 +95,7 @@ def test_it_gives_the_numbers_of_the_report(
     answered(study, {"baseline": 8, "control": 7, "grad_cam": 8})
     folder, report = package(study, tmp_path)
     numbers, printed = script(folder)
-    assert agrees(report, numbers) > 50
+    assert agrees(expected(report), numbers) > 50
     assert "One-way ANOVA" in printed and "Grad-CAM" in printed
     assert not manifest.check(folder).problems, "the script wrote into the package"
 
@@ -143,8 +110,16 @@ def test_it_keeps_the_rules_for_few_people_and_uneven_plans(
     folder, report = package(study, tmp_path)
     assert report["planned"]["variances"] == "separate", "the planned sizes differ by more than a half"
     numbers, _ = script(folder)
-    agrees(report, numbers)
+    agrees(expected(report), numbers)
     assert ("dunnett", "control", "p") not in numbers and ("dunnett", "grad_cam", "p") in numbers
+
+
+@pytest.mark.parametrize("paradigm", PARADIGMS)
+def test_both_languages_name_the_same_that_they_leave_out(paradigm: str) -> None:
+    folder = resources.files("analysis.exports.scripts")
+    of_r = (folder / f"{paradigm}.R").read_text().partition("NOT_RE_RUN <- c(\n")[2].partition("\n)")[0]
+    module = import_module(f"analysis.exports.scripts.{paradigm}")
+    assert re.findall(r'"(.+)"', of_r) == list(module.NOT_RE_RUN) != []
 
 
 def test_it_says_when_nobody_is_a_person(script: Callable[..., tuple[Numbers, str]], tmp_path: Path) -> None:
@@ -153,5 +128,5 @@ def test_it_says_when_nobody_is_a_person(script: Callable[..., tuple[Numbers, st
     folder = tmp_path / "package"
     export_study(study, folder, Request(cleaned=True, origin="simulated"))
     numbers, printed = script(folder, "simulated")
-    agrees(json.loads((folder / "report-simulated.json").read_text()), numbers)
+    agrees(expected(json.loads((folder / "report-simulated.json").read_text())), numbers)
     assert printed.startswith("Computational observers, not people.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from io import StringIO
 from pathlib import Path
@@ -14,10 +15,10 @@ import yaml
 from django.core.management import CommandError, call_command
 from pydantic import ValidationError
 
-from analysis.exports import manifest
+from analysis.exports import delimited, manifest
 from analysis.exports.base import ExportError
 from analysis.exports.release import Request, export_study
-from experiments.models import Study
+from experiments.models import Gate, Study
 from experiments.package_table import PackageTable
 from tests.analysis.stored import as_ratings, full, opened, rater
 from tests.oracles import psychds
@@ -158,14 +159,40 @@ def test_pandas_and_r_read_the_tables_without_options(tmp_path: Path) -> None:
     assert abs(float(mean) - table["matches_model"].mean()) < 1e-6
 
 
+@pytest.mark.parametrize("is_guarded", [False, True])
+def test_pandas_and_r_read_ratings_from_minus_2_to_2_as_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_guarded: bool
+) -> None:
+    """Without options; with an apostrophe in front of what looks like a formula they were texts."""
+    if is_guarded:
+        monkeypatch.setattr(delimited, "PLAIN", re.compile(r"(?!)"))
+    study = opened()
+    full(study)
+    gates = list(Gate.objects.filter(kind="questions_before").order_by("pk"))
+    given = [place % 5 - 2 for place in range(len(gates))]
+    for gate, point in zip(gates, given, strict=True):
+        Gate.objects.filter(pk=gate.pk).update(value={"age": point})
+    export_study(study, tmp_path / "p", Request())
+    path = tmp_path / "p" / "questions.csv"
+    code = f'd <- read.csv("{path}")$answer; cat(class(d), if (is.numeric(d)) c(sum(d), min(d), length(d)))'
+    told = subprocess.run([rscript(), "--vanilla", "-e", code], capture_output=True, text=True, check=True)
+    answers = pd.read_csv(path)["answer"]
+    if is_guarded:
+        assert told.stdout == "character" and answers.dtype.kind != "i"
+        return
+    assert told.stdout == f"integer {sum(given)} -2 {len(given)}"
+    assert answers.dtype.kind == "i" and sorted(answers) == sorted(given)
+
+
 def test_other_paradigms_and_formats_say_what_they_lack(tmp_path: Path) -> None:
     study = as_ratings(opened(), [f"q{number}" for number in range(1, 7)])
     rater(study, "p", {f"q{number}": 3 for number in range(1, 7)})
     Study.objects.update(state="closed")
     study.refresh_from_db()
     export_study(study, tmp_path / "csv", Request())
-    assert "no script of its own for the paradigm rating" in (tmp_path / "csv" / "README.md").read_text()
-    assert not (tmp_path / "csv" / "analysis.py").exists()
+    text = (tmp_path / "csv" / "README.md").read_text()
+    assert "Not re-run by them: the cumulative logit mixed model;" in text
+    assert (tmp_path / "csv" / "analysis.py").exists() and (tmp_path / "csv" / "analysis.R").exists()
     export_study(study, tmp_path / "pasta", Request(format="pasta"))
     assert not (tmp_path / "pasta" / "dataset_description.json").exists()
     with pytest.raises(CommandError, match="holds no tables, so no report"):

@@ -26,6 +26,14 @@ from analysis.refresh import make_report
 from analysis.tables import study_facts
 from experiments.models import Study, Trial
 from experiments.stages import freeze
+from tests.analysis import (
+    test_package_scripts,
+    test_script_advice,
+    test_script_rating,
+    test_script_review,
+    test_script_turing,
+)
+from tests.analysis.scripted import agrees, run
 from tests.analysis.stored import as_ratings, cast, full, opened, rater, sitting
 from tests.experiments import protocols
 from tests.experiments.protocols import ASSISTED, REVIEW, SENTENCES, TURING, solved, staged, take_part
@@ -87,6 +95,16 @@ STUDIES: dict[str, Made] = {
 }
 
 
+EXPECTED = {
+    "meta_predictor": test_package_scripts.expected,
+    "rating": test_script_rating.expected,
+    "reverse_turing": test_script_turing.expected,
+    "blind_review": test_script_review.expected,
+    "assisted_decision": test_script_advice.expected,
+}
+"""The numbers of a report that the scripts in the package give too."""
+
+
 @pytest.fixture(params=STUDIES)
 def study(request: pytest.FixtureRequest, tmp_path: Path) -> Study:
     return closed(STUDIES[request.param](tmp_path))
@@ -133,14 +151,20 @@ def report_from(package: Path, folder: Path, *options: str) -> tuple[dict[str, A
 @pytest.mark.django_db(transaction=True)
 def test_it_makes_the_same_report_when_the_study_is_gone(study: Study, tmp_path: Path) -> None:
     before = without_time(make_report(study, "human").json())
-    export_study(study, tmp_path / "package", Request())
-    stored = json.loads((tmp_path / "package" / "report-human.json").read_text())
+    for name in ("csv", "parquet"):
+        export_study(study, tmp_path / name, Request(format=name))
+    stored = json.loads((tmp_path / "csv" / "report-human.json").read_text())
     assert alike(without_time(stored), before)
     forgotten()
-    call_command("verify", str(tmp_path / "package"), stdout=StringIO())
-    made, printed = report_from(tmp_path / "package", tmp_path / "report")
-    assert alike(without_time(made), before)
-    assert before["study"]["title"] in printed and made["made_at"] >= stored["made_at"]
+    for name in ("csv", "parquet"):
+        call_command("verify", str(tmp_path / name), stdout=StringIO())
+        made, printed = report_from(tmp_path / name, tmp_path / f"{name}-report")
+        assert alike(without_time(made), before), name
+        assert before["study"]["title"] in printed and made["made_at"] >= stored["made_at"]
+    numbers, said = run("python", tmp_path / "csv")
+    assert agrees(EXPECTED[study.paradigm](stored), numbers) > 10
+    left_out = said.strip().splitlines()[-1].removeprefix("Not re-run here, see the report: ")
+    assert left_out in (tmp_path / "csv" / "README.md").read_text(), "the README names what is not re-run"
 
 
 def test_it_stores_facts_that_read_back_exactly(study: Study) -> None:

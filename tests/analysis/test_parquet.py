@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from django.core.management import CommandError, call_command
 
 from analysis import frames
 from analysis.columns import TABLES
-from analysis.exports import manifest
+from analysis.exports import manifest, parquet
+from analysis.exports.base import ExportError
 from analysis.exports.delimited import read
 from analysis.exports.release import Request, export_study
 from analysis.frames import DTYPES
@@ -24,13 +29,15 @@ NO_LIBRARY = """
 import pathlib, sys
 sys.modules["pyarrow"] = None
 from analysis.exports.base import ExportError
-from analysis.exports.parquet import write
+from analysis.exports.parquet import read, write
 from analysis.frames import Frames, frame
-try:
-    empty = (frame(name, []) for name in ("trials", "participants", "stimuli"))
-    write(Frames(*empty), pathlib.Path(sys.argv[1]))
-except ExportError as error:
-    print(error)
+folder = pathlib.Path(sys.argv[1])
+empty = Frames(*(frame(name, []) for name in ("trials", "participants", "stimuli")))
+for call in (lambda: write(empty, folder), lambda: read(folder / "trials.parquet", "trials")):
+    try:
+        call()
+    except ExportError as error:
+        print(error)
 """
 
 
@@ -86,4 +93,97 @@ def test_it_says_what_to_install_where_the_library_is_missing(tmp_path: Path) ->
         text=True,
         check=True,
     )
-    assert "Parquet needs the package pyarrow" in said.stdout and "or export as csv" in said.stdout
+    assert said.stdout.count("Parquet needs the package pyarrow") == 2, "to write and to read"
+    assert said.stdout.count("or export as csv") == 2
+
+
+def test_it_reads_back_the_frame_that_was_written_in_parts(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frames.parts, "__defaults__", ((), 10))
+    for name in ("csv", "parquet"):
+        export_study(study, tmp_path / name, Request(format=name))
+    for table in TABLES:
+        of_csv = read(tmp_path / "csv" / f"{table}.csv", table)
+        of_parquet = parquet.read(tmp_path / "parquet" / f"{table}.parquet", table)
+        # Gates and events are of the export's own seconds; both formats have whole milliseconds.
+        pd.testing.assert_frame_equal(of_parquet, of_csv)
+
+
+@pytest.fixture
+def package(study: Study, tmp_path: Path) -> Path:
+    Study.objects.filter(pk=study.pk).update(state="closed")
+    study.refresh_from_db()
+    export_study(study, tmp_path / "package", Request(format="parquet"))
+    return tmp_path / "package"
+
+
+def sealed_again(package: Path, table: pa.Table | bytes) -> None:
+    """Another table of trials, with a manifest that fits it."""
+    path = package / "trials.parquet"
+    if isinstance(table, bytes):
+        path.write_bytes(table)
+    else:
+        pq.write_table(table, path)
+    content = json.loads((package / "manifest.json").read_text())
+    rows = {entry["name"]: entry["rows"] for entry in content["files"]}
+    told = {key: value for key, value in content.items() if key != "digest"}
+    manifest.write(package, manifest.sealed({**told, "files": manifest.described(package, rows)}))
+
+
+def report_of(package: Path) -> str:
+    out = StringIO()
+    call_command("report", "--from", str(package), stdout=out)
+    return out.getvalue()
+
+
+def test_no_report_is_made_from_a_changed_file(package: Path) -> None:
+    assert "Grad-CAM" in report_of(package)
+    path = package / "trials.parquet"
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"wolf", b"wolv", 1))
+    with pytest.raises(CommandError, match=r"trials.parquet: its content was changed[^\0]*No report is made"):
+        report_of(package)
+    for broken in (b"item,response", b"", whole[:-9], whole[: len(whole) // 2]):
+        sealed_again(package, broken)
+        with pytest.raises(CommandError, match=r"^trials.parquet: cannot be read as Parquet \(.*export the"):
+            report_of(package)
+
+
+def test_a_column_that_is_missing_or_of_another_type_is_named(package: Path) -> None:
+    table = pq.read_table(package / "trials.parquet")
+    sealed_again(package, table.drop_columns(["rt_ms"]))
+    with pytest.raises(CommandError, match=r"trials.parquet: its columns are not .*: 'rt_ms' is missing\.$"):
+        report_of(package)
+    sealed_again(package, table.append_column("more", pa.array([1] * table.num_rows)))
+    with pytest.raises(CommandError, match=r"'more' does not belong\.$"):
+        report_of(package)
+    sealed_again(package, table.select(table.column_names[::-1]))
+    with pytest.raises(CommandError, match=r"they stand in another order\.$"):
+        report_of(package)
+    for column, kind, said in (
+        ("rt_ms", pa.string(), "holds string, and the codebook says integer"),
+        ("matches_model", pa.int64(), "holds int64, and the codebook says number"),
+        ("late", pa.int8(), "holds int8, and the codebook says flag"),
+    ):
+        at = table.column_names.index(column)
+        sealed_again(package, table.set_column(at, column, table[column].cast(kind)))
+        with pytest.raises(CommandError, match=rf"trials.parquet: the column '{column}' {said}; export the"):
+            report_of(package)
+
+
+def test_a_file_of_another_writer_reads_the_same(package: Path) -> None:
+    """Without pandas' notes, with the wide texts of other libraries."""
+    before = report_of(package)
+    table = pq.read_table(package / "trials.parquet").replace_schema_metadata(None)
+    wide = [pa.large_string() if pa.types.is_string(kind) else kind for kind in table.schema.types]
+    sealed_again(package, table.cast(pa.schema(list(zip(table.column_names, wide, strict=True)))))
+    assert report_of(package) == before
+
+
+def test_the_readme_says_where_scripts_are(package: Path) -> None:
+    text = (package / "README.md").read_text()
+    assert "report --from FOLDER" in text and "a package of the format csv or psychds has them" in text
+    assert not (package / "analysis.py").exists()
+    with pytest.raises(ExportError, match="README.md: cannot be read as Parquet"):
+        parquet.read(package / "README.md", "trials")

@@ -15,6 +15,12 @@
 LEVEL <- 0.95
 PEOPLE_MIN <- 5
 UNEVEN <- 1.5
+NOT_RE_RUN <- c(
+  "intervals by block and by the bootstrap, other means of Utility, and sizes of effects",
+  "the smallest effect that was declared",
+  "the result as assigned, with people left out by hand, and blocked by plan",
+  "the course of learning, automatic metrics and the quality of the data"
+)
 
 here <- function() {
   file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
@@ -212,6 +218,7 @@ if (!is.na(of("anova", "", "F"))) {
         p_of(of("tukey", pair, "p")), "\n", sep = "")
   }
 }
+cat("\nNot re-run here, see the report: ", paste(NOT_RE_RUN, collapse = "; "), ".\n", sep = "")
 if (nzchar(out)) {
   made <- made[!is.na(made$value), ]
   made$value <- formatC(made$value, digits = 17, format = "g")

@@ -28,6 +28,12 @@ from scipy.stats import chi2, f_oneway, norm, studentized_range, t
 LEVEL = 0.95
 PEOPLE_MIN = 5
 UNEVEN = 1.5
+NOT_RE_RUN = (
+    "intervals by block and by the bootstrap, other means of Utility, and sizes of effects",
+    "the smallest effect that was declared",
+    "the result as assigned, with people left out by hand, and blocked by plan",
+    "the course of learning, automatic metrics and the quality of the data",
+)
 Numbers = dict[tuple[str, str, str], float]
 
 
@@ -237,6 +243,7 @@ def show(made: Numbers, conditions: pd.DataFrame) -> None:
                 cell("tukey", pair, key, 1, 100) for key in ("difference", "low", "high")
             )
             print(f"  {pair}: {difference} [{low}, {high}], {p_of('tukey', pair)}")
+    print(f"\nNot re-run here, see the report: {'; '.join(NOT_RE_RUN)}.")
 
 
 def main(arguments: list[str] | None = None) -> None:
