@@ -55,13 +55,14 @@ def newest_session_at(study: Study, origin: str) -> datetime | None:
 
 
 def facts_digest(study: Study, origin: str) -> str:
-    """A value that changes when the seal, the state, the kept slots, a decision by hand, the definition or
-    the plan's registry change."""
+    """A value that changes when the seal, the state, the kept slots, a decision by hand, the definition,
+    the plan's registry or its looks change."""
     by_hand = Session.objects.filter(study=study, origin=origin).exclude(excluded={}).order_by("pk")
     decided = [[str(pk), excluded] for pk, excluded in by_hand.values_list("pk", "excluded")]
     registry = Preregistration.objects.filter(study=study).values_list("registry", flat=True)
     facts = asdict(study_facts(study, origin))
-    return content_key([facts, decided, study.definition, list(registry)])
+    looks = models.Look.objects.filter(study=study).values_list("number", "answer")
+    return content_key([facts, decided, study.definition, list(registry), list(map(list, looks))])
 
 
 def store_report(study: Study, origin: str, progress: Progress | None = None) -> Report:

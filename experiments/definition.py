@@ -410,7 +410,7 @@ class StudyDefinition(Part):
         if self.preregistration is None or self.preregistration.is_silent:
             del whole["preregistration"]
         else:
-            del whole["preregistration"]["registry"]
+            whole["preregistration"] = self.preregistration.as_met()
         if not self.extends:
             del whole["extends"], whole["extension"]
         for table in ("answers", "explained", "presentation"):

@@ -61,6 +61,8 @@ def document_of(definition: StudyDefinition, facts: PlanFacts) -> dict[str, Any]
         "smallest_effect": effect.model_dump(exclude_none=True) if effect else None,
         "alpha": declared.alpha,
         "contrasts": declared.contrasts,
+        "looks": list(declared.looks) or None,
+        "boundary": declared.boundary,
         "planned_analysis": _analysis(definition, declared) or None,
         "conditions": {
             c.name: {"role": c.role, "explainer": c.explainer.component().as_json() if c.explainer else None}
@@ -75,7 +77,7 @@ def document_of(definition: StudyDefinition, facts: PlanFacts) -> dict[str, Any]
         },
         "checks": definition.checks.model_dump(),
         "missing": declared.missing or None,
-        "stopping_rule": _stopping_rule(facts),
+        "stopping_rule": _stopping_rule(facts, declared),
         "sample_size": {"total": sum(facts.places.values()), "places": dict(facts.places)},
         "assignment": _assignment(facts),
         "design": definition.model_dump(mode="json")["design"],
@@ -103,11 +105,13 @@ def _analysis(definition: StudyDefinition, declared: PreregistrationTable) -> st
     return paradigm.planned_analysis
 
 
-def _stopping_rule(facts: PlanFacts) -> str:
+def _stopping_rule(facts: PlanFacts, declared: PreregistrationTable) -> str:
     if facts.is_between:
         until = "every condition has its places kept by participants who passed all rules"
     else:
         until = "every planned place is kept by a session that passed all rules"
+    if declared.looks:
+        until += ", or until a planned look says stop"
     return f"Data are collected until {until}. Results per condition are sealed until then."
 
 

@@ -9,6 +9,7 @@ from analysis.reports.base import StudyFacts
 from experiments.preregistration_text import as_markdown
 
 NAME = "preregistration"
+TOLD = ("digest", "stored_at", "registry", "registry_named_at", "looks", "document")
 
 
 def write_plan(facts: StudyFacts, folder: Path) -> dict[str, int]:
@@ -19,7 +20,7 @@ def write_plan(facts: StudyFacts, folder: Path) -> dict[str, int]:
     plan = facts.preregistration
     if not plan.get("stored"):
         return {}
-    told = {key: plan[key] for key in ("digest", "stored_at", "registry", "registry_named_at", "document")}
+    told = {key: plan[key] for key in TOLD}
     text = json.dumps(told, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     (folder / f"{NAME}.json").write_text(text, encoding="utf-8")
     said = (f"Stored {plan['stored_at']}, SHA-256 `{plan['digest']}`.", plan["witness"])

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from analysis.levels import planned_levels
 from analysis.planned import PlannedPower
 from crowd.recruiting.checking import DryRun
 from crowd.recruiting.rated import rated_lines
@@ -50,6 +51,11 @@ def _computed(run: DryRun) -> Iterator[str]:
     if lines := list(rated_lines(run.rated)):
         yield "## What is rated"
         yield "\n".join(f"- {line}" for line in lines)
+    if (plan := run.definition.preregistration) and plan.looks:
+        yield "## Levels of the planned contrasts at each look"
+        levels = planned_levels(plan.as_met(), [c.slots for c in run.definition.conditions])
+        places = (*(f"{people} people per condition" for people in plan.looks), "the end")
+        yield "\n".join(f"- {name}: {100 * at:.4f} %" for name, at in zip(places, levels, strict=True))
     if run.power is not None:
         yield "## Power"
         title, *rows = _power(run.power)

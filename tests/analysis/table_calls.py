@@ -166,6 +166,7 @@ TABLE_CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
         effects,
     ),
     (sequential, "look"): (looks, counts, levels),
+    (sequential, "family_levels"): (looks, counts),
     (welch, "welch_anova"): (groups,),
     (welch, "games_howell"): (groups, LEVEL),
 }

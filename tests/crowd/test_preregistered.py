@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from io import StringIO
 from pathlib import Path
 
@@ -98,6 +99,22 @@ def test_the_form_of_the_registry_has_every_question(tmp_path: Path, store_folde
         assert all(answer.startswith("- ") for answer in answers.values())
     assert parts(form["Sampling Plan"], "###")["Existing data"] == "- Not stated."
     assert "power" in parts(form["Sampling Plan"], "###")["Sample size rationale"].lower()
+
+
+def test_planned_looks_are_printed_with_their_levels(tmp_path: Path, store_folder: Path) -> None:
+    path = world.write_study(tmp_path / "small")
+    slots = re.sub(r"slots = \d+", "slots = 12", path.read_text())
+    path.write_text(f'{slots}\n[preregistration]\nlooks = [6]\nboundary = "pocock"\n')
+    told = parts(printed(path, "--preregistration"), "##")
+    assert "At 6 people kept per condition, the first" in told["Planned looks"]
+    assert "or until a planned look says stop" in told["Stopping rule"]
+    levels = told["Levels of the planned contrasts at each look"].splitlines()
+    assert [line.split(": ")[0] for line in levels] == ["- 6 people per condition", "- the end"]
+    assert all(0 < float(line.split(": ")[1].split()[0]) < 5 for line in levels)
+    assert (
+        "error spent as Pocock"
+        in parts(parts(printed(path, "--osf"), "##")["Sampling Plan"], "###")["Stopping rule"]
+    )
 
 
 def test_a_registry_that_is_named_later_is_stored_with_its_time(
