@@ -40,7 +40,7 @@ class SmallestEffect(Part):
 class PreregistrationTable(Part):
     """What is empty is not stated. `contrasts` says which comparisons are planned; `looks`, at how many
     people kept per condition they are looked at before the end, by the limits of `boundary`. `registry` is
-    the address at which the plan was registered; it is known later than the plan, so that no digest covers it.
+    the address at which the plan was registered; known later than the plan, it is covered by no digest.
     """
 
     hypotheses: tuple[Sentence, ...] = ()

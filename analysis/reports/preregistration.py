@@ -54,7 +54,7 @@ def _looked(facts: StudyFacts) -> tuple[str, ...]:
     where = f"look {stopped[0]}, which said stop" if stopped else "the end"
     return (
         f"{len(taken)} of {len(facts.looks)} planned looks taken. The planned contrasts are tested at the "
-        f"level of {where}: {level} %, all together; with the other looks they err at most at the plan's alpha.",
+        f"level of {where}: {level} %, all together; over all looks they err at most at the plan's alpha.",
     )
 
 

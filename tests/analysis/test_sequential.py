@@ -78,7 +78,7 @@ def test_one_look_is_no_look() -> None:
 
 def test_the_family_levels_of_one_contrast_are_those_of_its_limits() -> None:
     for spending in ("obrien_fleming", "pocock"):
-        plan = LookPlan(FIVE, spending)  # type: ignore[arg-type]
+        plan = LookPlan(FIVE, spending)
         limits = 2 * norm.sf(look_limits(plan))
         assert family_levels(plan, 1) == pytest.approx(limits, rel=1e-4, abs=1e-9)
     with pytest.raises(StatsError, match="number of contrasts"):

@@ -112,7 +112,7 @@ def test_planned_looks_are_printed_with_their_levels(tmp_path: Path, store_folde
     assert [line.split(": ")[0] for line in levels] == ["- 6 people per condition", "- the end"]
     assert all(0 < float(line.split(": ")[1].split()[0]) < 5 for line in levels)
     assert (
-        "error spent as Pocock"
+        "Error is spent as Pocock"
         in parts(parts(printed(path, "--osf"), "##")["Sampling Plan"], "###")["Stopping rule"]
     )
 
