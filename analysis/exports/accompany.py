@@ -83,7 +83,8 @@ def accompany(study: Study, folder: Path, written: Mapping[str, int], shape: Sha
     if not shape.public:
         (folder / study_file.NAME).write_text(study_file.as_text(content), encoding="utf-8")
         rows[study_file.NAME] = len(parts)
-    rows |= _write_scripts(folder, study.paradigm) if content.tables else {}
+    if content.tables:
+        rows |= _write_scripts(folder, study.paradigm, report_facts(study).level)
     return rows | _write_words(study, folder, content, {**written, **rows})
 
 
@@ -131,14 +132,18 @@ def _write_conditions(folder: Path, facts: StudyFacts) -> dict[str, int]:
     return {CONDITIONS: len(rows)}
 
 
-def _write_scripts(folder: Path, paradigm: str) -> dict[str, int]:
-    """The scripts of the paradigm as they stand; none if there are none. A script is one unit of its file."""
+def _write_scripts(folder: Path, paradigm: str, level: float) -> dict[str, int]:
+    """The scripts of the paradigm with the plan's level of intervals; none if there are none. A script is one
+    unit of its file."""
     there = {"analysis.py": f"{paradigm}.py", "analysis.R": f"{paradigm}.R"}
     copied = {}
     for name, source in there.items():
         script = resources.files("analysis.exports.scripts") / source
         if script.is_file():
-            (folder / name).write_bytes(script.read_bytes())
+            text = script.read_text(encoding="utf-8")
+            for sign in ("=", "<-"):
+                text = text.replace(f"TOGETHER {sign} 0.95", f"TOGETHER {sign} {level!r}")
+            (folder / name).write_text(text, encoding="utf-8")
             copied[name] = 1
     return copied
 

@@ -120,6 +120,11 @@ class StudyFacts:
         return levels[stopped[0] - 1] if stopped else levels[-1]
 
     @property
+    def level(self) -> float:
+        """The level (0-1) of the intervals of the planned contrasts, and of those that hold together."""
+        return 1 - self.alpha
+
+    @property
     def levels(self) -> tuple[float, ...]:
         """The level of the planned tests at each look that the plan names, and last at the end."""
         return planned_levels(self._planned, [condition.wanted for condition in self.conditions])

@@ -35,6 +35,11 @@ def level(alpha: float) -> str:
     return f"{alpha:g}".removeprefix("0")
 
 
+def confidence(held: float) -> str:
+    """A level of intervals (0-1) in percent: "95 %", "99.9 %"; of a plan with looks with four digits."""
+    return f"{100 * held:.4g} %"
+
+
 def finding(p: float | None, what: str, between: str = "conditions", alpha: float = ALPHA) -> str:
     """What a test of equal `what` says at the level `alpha`, as a clause of a sentence."""
     if p is None:

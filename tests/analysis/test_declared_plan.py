@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import dunnett, ttest_ind, tukey_hsd
 from scipy.stats import t as student
-from scipy.stats import ttest_ind
 
 from analysis.planned import power_of
 from analysis.reports.base import Section, StudyFacts
@@ -89,6 +89,51 @@ def test_stars_and_sentences_follow_the_declared_level() -> None:
     for alpha, is_starred in ((row["planned_p"] * 2, True), (row["planned_p"] / 2, False)):
         cells = of_plan(alpha=alpha).tables()["conditions"].rows[2]
         assert ("*" in str(cells)) == is_starred
+
+
+def shown(made: Report) -> str:
+    """The headings, notes and captions of all that is planned, and of the figure and table that lead."""
+    tables = [made.tables()[key] for key in ("planned", "tukey", "conditions")]
+    parts = [text for table in (*tables, *made.papers) for text in (*table.columns, *table.short, table.note)]
+    return " ".join([*parts, *section(made, "answer").paragraphs, section(made, "answer").figures[0].caption])
+
+
+@pytest.mark.parametrize(("alpha", "words"), [(None, "95 %"), (0.01, "99 %"), (0.001, "99.9 %")])
+def test_intervals_of_planned_contrasts_have_the_declared_level(alpha: float | None, words: str) -> None:
+    """Dunnett's and Tukey's by scipy; what only describes stays at 95 % and says so."""
+    made = of_plan(alpha=alpha)
+    level = 1 - (alpha or 0.05)
+    base, *others = (people()[name].sum(axis=1) / 21 for name in NAMES)
+    wide = dunnett(*others, control=base, rng=1).confidence_interval(level)
+    ends = [contrast["ci"] for contrast in section(made, "planned").content["contrasts"]]
+    assert np.array(ends) == pytest.approx(np.column_stack([wide.low, wide.high]), abs=2e-3)
+    pairs = tukey_hsd(base, *others).confidence_interval(level)
+    told = [pair["ci"] for pair in section(made, "tukey").content["pairs"]]
+    below = [(1, 0), (2, 0), (2, 1)]
+    assert np.array(told) == pytest.approx(
+        np.array([[pairs.low[place], pairs.high[place]] for place in below]), abs=1e-6
+    )
+    text = shown(made)
+    assert made.tables()["planned"].columns[2] == made.tables()["tukey"].columns[2] == f"{words} interval"
+    assert f"{words}, together" in text and f"simultaneous {words} intervals" in text
+    assert text.count("95 %") == (text.count(words) if alpha is None else 5)
+    row = section(made, "conditions").content[2]["intervals"]
+    assert (row["level"], row["simultaneous_level"]) == (0.95, level)
+
+
+def test_the_bar_of_utility_has_the_declared_level() -> None:
+    """With one contrast all that hold together are one: Fieller's limits are where the t of a - R b is its
+    quantile."""
+    names, alpha = ("baseline", "grad_cam"), 0.01
+    told = replace(facts(names, wanted=20), preregistration={"stored": True, "document": {"alpha": alpha}})
+    made = report(frames_of({name: people()[name] for name in names}), told)
+    ends = section(made, "conditions").content[1]["intervals"]["utility_simultaneous"]
+    a, b = (people()[name].sum(axis=1) / 21 for name in reversed(names))
+    va, vb, ratio = a.var(ddof=1) / 20, b.var(ddof=1) / 20, a.mean() / b.mean()
+    df = (va + ratio**2 * vb) ** 2 / (va**2 / 19 + (ratio**2 * vb) ** 2 / 19)
+    for end in ends:
+        t = abs(a.mean() - end * b.mean()) / np.sqrt(va + end**2 * vb)
+        assert t == pytest.approx(student.ppf(1 - alpha / 2, df), abs=1e-4)
 
 
 def test_each_planned_contrast_stands_against_the_smallest_effect() -> None:

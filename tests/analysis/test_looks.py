@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from io import StringIO
 from typing import Any
 
+import numpy as np
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.core.management import CommandError, call_command
@@ -15,9 +17,12 @@ from analysis.departures import report_facts
 from analysis.levels import planned_levels
 from analysis.models import Look
 from analysis.refresh import make_report, refresh_report
+from analysis.reports.base import Section
+from analysis.reports.meta_predictor import report
 from crowd.people.closing import close_whole
 from experiments.models import Session, Study, Trial
 from tests.analysis.stored import opened, sitting
+from tests.analysis.worlds import facts, frames_of
 
 pytestmark = pytest.mark.django_db
 PLAN = {"looks": [5, 8], "boundary": "pocock"}
@@ -154,3 +159,15 @@ def test_looks_that_were_missed_or_not_followed_are_departures(study: Study) -> 
     Look.objects.create(study=study, number=1, people=5, answer="stop", looked_by="ada")
     come(study, dict.fromkeys(NAMES, (4,) * 7), start=100)
     assert departures(study) == {"stopping": "all places were filled after it"}
+
+
+def test_the_planned_contrasts_are_tested_at_the_level_of_the_end(study: Study) -> None:
+    document = {**PLAN, "alpha": 0.05}
+    plan = {"stored": True, "document": document, "looks": []}
+    people = {name: np.random.default_rng(at).integers(2, 7, (12, 2)) for at, name in enumerate(NAMES)}
+    told = replace(facts(NAMES, wanted=12), preregistration=plan)
+    level = planned_levels(document, [12, 12, 12])[-1]
+    assert told.alpha == level < 0.05
+    made = report(frames_of(people, trials=7), told)
+    planned: Section = next(part for part in made.sections if part.key == "planned")
+    assert planned.content["level"] == pytest.approx(1 - level)
