@@ -15,8 +15,8 @@ from analysis import models
 from analysis.reports.base import StudyFacts
 from analysis.tables import study_facts
 from experiments.models import Preregistration, Session, Study
-from experiments.preregistration import document_now, stored_plan
-from experiments.preregistration_text import value_words, witness
+from experiments.preregistration import document_now, stored_plan, witnessed
+from experiments.preregistration_text import value_words
 from experiments.quality import acknowledgements
 
 NONE = "none"
@@ -51,7 +51,8 @@ def plan_facts(study: Study, origin: str) -> dict[str, Any]:
         "stored_at": stored.stored_at.isoformat(timespec="seconds"),
         "registry": stored.registry,
         "registry_named_at": named_at,
-        "witness": witness(stored.registry, named_at),
+        "timestamp": stored.timestamp,
+        "witness": witnessed(stored),
         "looks": looks,
         "departures": [
             *_altered(stored),

@@ -59,10 +59,10 @@ def facts_digest(study: Study, origin: str) -> str:
     the plan's registry or its looks change."""
     by_hand = Session.objects.filter(study=study, origin=origin).exclude(excluded={}).order_by("pk")
     decided = [[str(pk), excluded] for pk, excluded in by_hand.values_list("pk", "excluded")]
-    registry = Preregistration.objects.filter(study=study).values_list("registry", flat=True)
+    registry = Preregistration.objects.filter(study=study).values_list("registry", "timestamp")
     facts = asdict(study_facts(study, origin))
     looks = models.Look.objects.filter(study=study).values_list("number", "answer")
-    return content_key([facts, decided, study.definition, list(registry), list(map(list, looks))])
+    return content_key([facts, decided, study.definition, list(map(list, registry)), list(map(list, looks))])
 
 
 def store_report(study: Study, origin: str, progress: Progress | None = None) -> Report:

@@ -20,6 +20,9 @@ LOOK_PEOPLE_MIN = 5
 LOOK_GAP_MIN = 0.01
 """Looks that lie closer together than this share of the places are one."""
 Sentence = Annotated[str, Field(min_length=10, max_length=2000)]
+FileName = Annotated[str, Field(pattern=r"^([A-Za-z0-9_\-][A-Za-z0-9_.\-]*)?$", max_length=200)]
+UNCOVERED = ("registry", "timestamp", "timestamp_certificates")
+"""What is known later than the plan, so that no digest covers it."""
 REGISTRY = re.compile(r"https://[^\s/]+\.[^\s/]+/\S+")
 
 
@@ -40,7 +43,7 @@ class SmallestEffect(Part):
 class PreregistrationTable(Part):
     """What is empty is not stated. `contrasts` says which comparisons are planned; `looks`, at how many
     people kept per condition they are looked at before the end, by the limits of `boundary`. `registry` is
-    the address at which the plan was registered; known later than the plan, it is covered by no digest.
+    the address at which the plan was registered, `timestamp` a file with the response of an authority.
     """
 
     hypotheses: tuple[Sentence, ...] = ()
@@ -54,6 +57,8 @@ class PreregistrationTable(Part):
     boundary: Boundary | None = None
     missing: Sentence | Literal[""] = ""
     registry: str = ""
+    timestamp: FileName = ""
+    timestamp_certificates: FileName = ""
 
     @field_validator("registry")
     @classmethod
@@ -63,6 +68,15 @@ class PreregistrationTable(Part):
                 'must be the address of the registration, such as "https://osf.io/abc12": https and no spaces'
             )
         return value
+
+    @model_validator(mode="after")
+    def _vouched_for(self) -> PreregistrationTable:
+        if bool(self.timestamp) != bool(self.timestamp_certificates):
+            raise ValueError(
+                'timestamp = "plan.tsr" and timestamp_certificates = "authority.pem" go together: without '
+                "certificates nothing says who stamped"
+            )
+        return self
 
     @model_validator(mode="after")
     def _names_looks(self) -> PreregistrationTable:
@@ -92,11 +106,11 @@ class PreregistrationTable(Part):
         return ""
 
     def as_met(self) -> dict[str, Any]:
-        """What a digest covers: without the registry, and without keys that joined later at their default."""
-        whole = self.model_dump(mode="json", exclude={"registry"})
+        """What a digest covers: without what is known later, and without newer keys at their default."""
+        whole = self.model_dump(mode="json", exclude=set(UNCOVERED))
         return whole if self.looks else {k: v for k, v in whole.items() if k not in ("looks", "boundary")}
 
     @property
     def is_silent(self) -> bool:
         """Whether it says nothing of the plan."""
-        return self.model_copy(update={"registry": ""}) == PreregistrationTable()
+        return self.model_copy(update=dict.fromkeys(UNCOVERED, "")) == PreregistrationTable()

@@ -20,6 +20,7 @@ from experiments.models import Preregistration, Rendering, Slot, Study
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.screening import read_rules
 from experiments.preregistration_text import witness
+from experiments.timestamps import StampFiles, stamp_words, verified
 from stimuli.spec import canonical_json, content_key
 
 FORMAT = 1
@@ -169,6 +170,16 @@ def store_plan(study: Study, definition: StudyDefinition) -> None:
     Preregistration.objects.create(study=study, document=text, digest=digest, stored_at=timezone.now())
 
 
+def store_stamp(study: Study, files: StampFiles | None) -> None:
+    """Verifies a time stamp and stores it, once. Raises StudyError, and nothing is stored, if it does not
+    verify."""
+    stored = stored_plan(study)
+    if files is None or stored is None or stored.timestamp:
+        return
+    stamp = verified(files, json.loads(stored.document))
+    Preregistration.objects.filter(pk=stored.pk, timestamp={}).update(timestamp=stamp)
+
+
 def stored_plan(study: Study) -> Preregistration | None:
     """None for a study that was opened before plans were stored."""
     return Preregistration.objects.filter(study=study).first()
@@ -179,9 +190,15 @@ def plan_sentence(study: Study) -> str:
     stored = stored_plan(study)
     if stored is None:
         return "No plan is stored: the study was opened before plans were."
-    named_at = stored.registry_named_at.isoformat() if stored.registry_named_at else ""
     when = f"{stored.stored_at:%Y-%m-%d %H:%M} UTC"
-    return f"Plan {stored.digest}, stored {when}. {witness(stored.registry, named_at)}"
+    return f"Plan {stored.digest}, stored {when}. {witnessed(stored)}"
+
+
+def witnessed(stored: Preregistration) -> str:
+    """Who else can say when the plan was there."""
+    named_at = stored.registry_named_at.isoformat() if stored.registry_named_at else ""
+    stamp = stamp_words(stored.timestamp, stored.stored_at.isoformat()) if stored.timestamp else ""
+    return witness(stored.registry, named_at, stamp)
 
 
 def name_registry(study: Study, declared: PreregistrationTable | None) -> None:

@@ -11,18 +11,23 @@ from experiments.declared import ALPHA
 from stimuli.spec import canonical_json
 
 NOT_STATED = "Not stated."
-UNWITNESSED = "The date is not independently witnessed: no registry's address is stored."
+UNWITNESSED = (
+    "The date is not independently witnessed: neither a registry's address nor a time stamp is stored."
+)
 BOUNDARIES = {"obrien_fleming": "O'Brien and Fleming", "pocock": "Pocock"}
 Document = Mapping[str, Any]
 Entry = tuple[str, tuple[str, ...]]
 """A heading and its lines."""
 
 
-def witness(registry: str, named_at: str) -> str:
-    """Who else can say when the plan was there, as a sentence."""
+def witness(registry: str, named_at: str, stamp: str = "") -> str:
+    """Who else can say when the plan was there, as sentences; `stamp` is what a time stamp says."""
     if not registry:
-        return UNWITNESSED
-    return f"Registered at {registry}, as the author says (named on {named_at[:10]}; not looked up)."
+        return stamp or UNWITNESSED
+    return (
+        f"{stamp} ".lstrip()
+        + f"Registered at {registry}, as the author says (named on {named_at[:10]}; not looked up)."
+    )
 
 
 def entries(document: Document) -> Iterator[Entry]:
