@@ -18,7 +18,7 @@ from analysis.exports.readme import Described, files, table_of
 from analysis.exports.rebuilding import absent_sections, made_from
 from analysis.exports.study_file import OriginFile, StudyFile, read_tables
 from analysis.frames import Frames
-from analysis.refresh import REPORTED, make_report
+from analysis.refresh import REPORTED, make_report, without_questions
 from analysis.reports.base import ReportError, StudyFacts
 from analysis.reports.report import Report
 from analysis.tables import code_version, study_facts
@@ -42,6 +42,8 @@ class Shape:
     public: bool
     release: str
     origins: Sequence[str]
+    special: frozenset[str] = frozenset()
+    """Questions of which nothing is told."""
 
 
 def accompany(study: Study, folder: Path, written: Mapping[str, int], shape: Shape) -> dict[str, int]:
@@ -55,14 +57,14 @@ def accompany(study: Study, folder: Path, written: Mapping[str, int], shape: Sha
     reports: dict[str, Report] = {}
     parts = {}
     for origin in () if shape.public else shape.origins:
-        facts = report_facts(study, origin)
+        facts = without_questions(report_facts(study, origin), shape.special)
         if is_large and not is_partial:
             # `report --from` makes it from the files alone.
             parts[origin] = OriginFile(facts)
             continue
         try:
             _refuse(origin, is_large=is_large)
-            reports[origin] = make_report(study, origin, release=shape.release)
+            reports[origin] = make_report(study, origin, release=shape.release, untold=shape.special)
             rows |= _write_report(folder, reports[origin])
             parts[origin] = OriginFile(facts, report=report_name(origin))
         except ReportError as error:
