@@ -149,7 +149,10 @@ def test_each_planned_contrast_stands_against_the_smallest_effect() -> None:
         assert told[name]["p"] == pytest.approx(max(upper, lower))
     assert told["control"]["decision"] == "equivalent" and told["grad_cam"]["decision"] != "equivalent"
     sentences = " ".join(section(made, "smallest_effect").paragraphs)
-    assert "Smaller than the declared smallest effect, 15 percentage points: Control" in sentences
+    smaller = (
+        "Smaller than the declared smallest effect, 15 percentage points, by Holm's correction over 2 pairs"
+    )
+    assert f"{smaller}: Control \N{MINUS SIGN} Baseline." in sentences
 
 
 def test_a_contrast_that_decides_nothing_is_called_inconclusive() -> None:
@@ -161,7 +164,38 @@ def test_a_contrast_that_decides_nothing_is_called_inconclusive() -> None:
     df = sum(se2) ** 2 / sum(part**2 / 19 for part in se2)
     half = student.ppf(0.95, df) * sum(se2) ** 0.5
     difference = x.mean() - y.mean()
-    assert told["control"]["interval_90"] == pytest.approx([difference - half, difference + half])
+    assert told["control"]["interval_narrow"] == pytest.approx([difference - half, difference + half])
+
+
+def test_what_only_holds_by_itself_is_said_apart() -> None:
+    """Holm's corrected p by its definition; at a level between p and corrected p only the pair by itself is
+    smaller."""
+    effect = {"points": 15.0}
+    first = section(of_plan(smallest_effect=effect), "smallest_effect")
+    told = {row["condition"]: row for row in first.content["contrasts"]}
+    p = {name: row["p"] for name, row in told.items()}
+    assert p["control"] < p["grad_cam"]
+    assert told["control"]["p_holm"] == pytest.approx(2 * p["control"])
+    assert told["grad_cam"]["p_holm"] == pytest.approx(max(2 * p["control"], p["grad_cam"]))
+    strict = section(of_plan(smallest_effect=effect, alpha=1.5 * p["control"]), "smallest_effect")
+    row = next(row for row in strict.content["contrasts"] if row["condition"] == "control")
+    assert (row["decision"], row["decision_alone"]) == ("inconclusive", "equivalent")
+    assert "if the pair is taken by itself and not corrected: Control" in strict.paragraphs[-1]
+    level = f"{100 * (1 - 3 * p['control']):.4g} % interval"
+    assert strict.tables[0].columns[4] == level and "by itself" not in " ".join(first.paragraphs)
+
+
+def test_a_large_effect_is_told_by_holm_as_by_its_interval() -> None:
+    """Of one pair, which needs no correction, the finding is that of the wide interval, on either side."""
+    names = ("baseline", "grad_cam")
+    for low, high, decision in ((0.3, 0.9, "superior"), (0.9, 0.3, "worse")):
+        draws = np.random.default_rng(5)
+        came = {name: draws.binomial(7, p, (20, 3)) for name, p in zip(names, (low, high), strict=True)}
+        plan = {"stored": True, "document": {"smallest_effect": {"points": 5.0}}}
+        made = report(frames_of(came), replace(facts(names, wanted=20), preregistration=plan))
+        (row,) = section(made, "smallest_effect").content["contrasts"]
+        assert row["decision"] == row["decision_alone"] == decision
+        assert "Holm" not in " ".join(section(made, "smallest_effect").paragraphs)
 
 
 def test_a_smallest_effect_in_deviations_is_one_of_people_within_conditions() -> None:
