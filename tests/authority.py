@@ -34,7 +34,8 @@ class Authority:
         """The response to a request, DER, with the certificate that signs it."""
         query, answer = self.folder / "plan.tsq", self.folder / "plan.tsr"
         query.write_bytes(request)
-        words = ["openssl", "ts", "-reply", "-queryfile", query, "-signer", self.folder / "signer.pem"]
+        words: list[str | Path] = ["openssl", "ts", "-reply", "-queryfile", query]
+        words += ["-signer", self.folder / "signer.pem"]
         words += ["-inkey", self.folder / "key.pem", "-config", self.folder / "ts.cnf", "-out", answer]
         subprocess.run(words, check=True, capture_output=True)
         return answer.read_bytes()
