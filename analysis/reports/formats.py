@@ -32,7 +32,7 @@ def p_sentence(p: float) -> str:
 
 def level(alpha: float) -> str:
     """A level of significance with its own digits: ".05"."""
-    return f"{alpha:g}".removeprefix("0")
+    return f"{alpha:.4g}".removeprefix("0")
 
 
 def confidence(held: float) -> str:
