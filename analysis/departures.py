@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
 
+from django.db.models import Count
+
+from analysis import models
 from analysis.reports.base import StudyFacts
 from analysis.tables import study_facts
 from experiments.models import Preregistration, Session, Study
-from experiments.preregistration import document_now, stored_plan
-from experiments.preregistration_text import value_words, witness
+from experiments.preregistration import document_now, stored_plan, witnessed
+from experiments.preregistration_text import value_words
 from experiments.quality import acknowledgements
 
 NONE = "none"
@@ -24,6 +27,8 @@ AS_STORED = ("render", "explained")
 out."""
 Departure = dict[str, str]
 """`field`, `planned` and `now`, in words."""
+Look = dict[str, Any]
+"""`number`, `people`, `answer`, `at` and `by` of a look that was taken."""
 
 
 def report_facts(study: Study, origin: str = "human") -> StudyFacts:
@@ -38,6 +43,7 @@ def plan_facts(study: Study, origin: str) -> dict[str, Any]:
     if stored is None:
         return {"stored": False}
     document = json.loads(stored.document)
+    looks = _looks(study) if origin == Session.Origin.HUMAN else []
     named_at = stored.registry_named_at.isoformat(timespec="seconds") if stored.registry_named_at else ""
     return {
         "stored": True,
@@ -45,9 +51,17 @@ def plan_facts(study: Study, origin: str) -> dict[str, Any]:
         "stored_at": stored.stored_at.isoformat(timespec="seconds"),
         "registry": stored.registry,
         "registry_named_at": named_at,
-        "witness": witness(stored.registry, named_at),
-        "departures": [*_altered(stored), *_departures(study, document), *_by_hand(study, origin)],
-        "notes": list(_notes(study, document)),
+        "timestamp": stored.timestamp,
+        "witness": witnessed(stored),
+        "looks": looks,
+        "departures": [
+            *_altered(stored),
+            *_departures(study, document),
+            *_by_hand(study, origin),
+            *_ended(study, origin, _stop(looks)),
+            *(_missed(study, document, looks) if origin == Session.Origin.HUMAN else ()),
+        ],
+        "notes": [*_notes(study, document), *_after_stop(study, looks)],
         "document": document,
     }
 
@@ -96,6 +110,12 @@ def _by_hand(study: Study, origin: str) -> Iterator[Departure]:
         count = "1 person" if len(made) == 1 else f"{len(made)} people"
         now = f"{count} left out, decided by hand: {reasons}"
         yield _departure("people left out", "by the exclusion rules alone", now)
+
+
+def _ended(study: Study, origin: str, stop: Look | None) -> Iterator[Departure]:
+    """What ended the study or opened its results, unless a planned look said stop."""
+    if stop:
+        return
     if study.unsealed_at:
         now = f"on {study.unsealed_at:%Y-%m-%d}, by {study.unsealed_by}: {study.unsealed_reason}"
         yield _departure("results opened", "when the stopping rule is met", now)
@@ -104,6 +124,53 @@ def _by_hand(study: Study, origin: str) -> Iterator[Departure]:
         kept, wanted = slots.filter(kept=True, holder__origin=origin).count(), slots.count()
         if kept < wanted:
             yield _departure("stopping", f"{wanted} places kept", f"closed with {kept} of {wanted} kept")
+
+
+def _looks(study: Study) -> list[Look]:
+    """The looks that were taken, as plain values."""
+    return [
+        {
+            "number": row.number,
+            "people": row.people,
+            "answer": row.answer,
+            "at": row.looked_at.isoformat(timespec="seconds"),
+            "by": row.looked_by,
+        }
+        for row in models.Look.objects.filter(study=study)
+    ]
+
+
+def _stop(looks: Sequence[Look]) -> Look | None:
+    return next((look for look in looks if look["answer"] == "stop"), None)
+
+
+def _missed(study: Study, document: Mapping[str, Any], looks: Sequence[Look]) -> Iterator[Departure]:
+    """What became of the planned looks, once the study is over or all its places are kept."""
+    slots = study.slots.filter(pilot=False)
+    is_full = not slots.exclude(kept=True, holder__origin=Session.Origin.HUMAN).exists()
+    if not is_full and study.state != Study.State.CLOSED:
+        return
+    if stop := _stop(looks):
+        if is_full:
+            yield _departure(
+                "stopping", f"look {stop['number']} said stop", "all places were filled after it"
+            )
+        return
+    kept = slots.filter(kept=True, holder__origin=Session.Origin.HUMAN).order_by()
+    counts = kept.values_list("condition").annotate(n=Count("id")).values_list("n", flat=True)
+    least = min(counts, default=0)
+    for number, people in enumerate(document.get("looks") or (), start=1):
+        if number > len(looks) and people <= least:
+            yield _departure(f"look {number}", f"at {people} people kept per condition", "not taken")
+
+
+def _after_stop(study: Study, looks: Sequence[Look]) -> Iterator[str]:
+    if (stop := _stop(looks)) is None:
+        return
+    later = Session.objects.filter(study=study, origin=Session.Origin.HUMAN, verdict="passed")
+    if count := later.filter(finished_at__gt=stop["at"]).count():
+        people = "1 person" if count == 1 else f"{count} people"
+        yield f"{people} finished after look {stop['number']} had said stop; the results hold them too."
 
 
 def _notes(study: Study, document: Mapping[str, Any]) -> Iterator[str]:

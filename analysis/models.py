@@ -28,6 +28,29 @@ class Report(models.Model):
         return f"{self.study_id} {self.origin}"
 
 
+class Look(models.Model):
+    """A look that the plan names, as it was taken: what it said, and nothing of what it saw."""
+
+    class Answer(models.TextChoices):
+        CONTINUE = "continue"
+        STOP = "stop"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="looks")
+    number = models.PositiveIntegerField()
+    people = models.PositiveIntegerField()
+    """Kept per condition."""
+    answer = models.CharField(max_length=8, choices=Answer)
+    looked_at = models.DateTimeField(default=timezone.now)
+    looked_by = models.TextField()
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [models.UniqueConstraint(fields=["study", "number"], name="look_once")]
+
+    def __str__(self) -> str:
+        return f"look {self.number} of {self.study_id}"
+
+
 class Release(models.Model):
     """One export: its manifest, whose digest the next export of the study names as its predecessor."""
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from analysis.levels import planned_levels
 from analysis.stats.contrast_power import (
     CONTRASTS_MAX,
     SIZE_MAX,
@@ -68,14 +69,15 @@ def _anova(definition: StudyDefinition, plans: Sequence[Plan]) -> PlannedPower |
     sizes = [condition.slots for condition in definition.conditions]
     if not all(plan.condition for plan in plans) or len(sizes) < 2 or sum(sizes) <= len(sizes):
         return None
-    declared = definition.preregistration.alpha if definition.preregistration else None
-    alpha = declared or ALPHA
+    plan = definition.preregistration.as_met() if definition.preregistration else {}
+    alpha = planned_levels(plan, sizes)[-1]
+    declared = plan.get("alpha") or plan.get("looks")
     rows: list[tuple[str, float | int]] = [
         (f"f = {f:.2f} ({word})", anova_power(sizes, f, alpha=alpha)) for f, word in EFFECTS
     ]
     rows.append(("smallest f found with power .80", minimal_detectable_f(sizes, alpha=alpha)))
     rows += _of_baseline(definition, plans, alpha)
-    told = ", ".join(sorted({str(size) for size in sizes})) + (f", alpha {alpha:g}" if declared else "")
+    told = ", ".join(sorted({str(size) for size in sizes})) + (f", alpha {alpha:.3g}" if declared else "")
     return PlannedPower(f"Power of the ANOVA over {len(sizes)} conditions of {told}", tuple(rows))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Collection
+from dataclasses import asdict, replace
 from datetime import datetime
 
 from django.db.models import Max
@@ -14,6 +15,7 @@ from analysis.departures import report_facts
 from analysis.exports.pictures import stored_pictures
 from analysis.families import extension_sections
 from analysis.reports import REPORTERS
+from analysis.reports.base import StudyFacts
 from analysis.reports.html import page
 from analysis.reports.making import reported, reporter_of, with_sections
 from analysis.reports.report import Report
@@ -31,17 +33,23 @@ def make_report(
     progress: Progress | None = None,
     reporter_name: str = "",
     release: str = "",
+    untold: Collection[str] = (),
 ) -> Report:
     """The report of one origin, from the rows as they are now, by the paradigm's reporter or the one named.
-    `release` names the pseudonyms' key. Raises ReportError if there are no sessions of the origin, or no
-    reporter for the paradigm.
+    `release` names the pseudonyms' key, `untold` questions of which nothing is told. Raises ReportError if
+    there are no sessions of the origin, or no reporter for the paradigm.
     """
     name = reporter_of(study.paradigm, reporter_name)
     made_at = f"{timezone.now():%Y-%m-%d %H:%M} UTC"
     frames = read_frames(study, release=release, progress=progress)
-    report = reported(frames, report_facts(study, origin), name, origin, made_at)
+    facts = without_questions(report_facts(study, origin), untold)
+    report = reported(frames, facts, name, origin, made_at)
     report = with_seen(report, frames.stimuli, stored_pictures(study))
     return with_sections(report, extension_sections(study, origin, frames.only(origin)))
+
+
+def without_questions(facts: StudyFacts, ids: Collection[str]) -> StudyFacts:
+    return replace(facts, questions=tuple(each for each in facts.questions if each.id not in ids))
 
 
 def newest_session_at(study: Study, origin: str) -> datetime | None:
@@ -58,13 +66,14 @@ def newest_session_at(study: Study, origin: str) -> datetime | None:
 
 
 def facts_digest(study: Study, origin: str) -> str:
-    """A value that changes when the seal, the state, the kept slots, a decision by hand, the definition or
-    the plan's registry change."""
+    """A value that changes when the seal, the state, the kept slots, a decision by hand, the definition,
+    the plan's registry or its looks change."""
     by_hand = Session.objects.filter(study=study, origin=origin).exclude(excluded={}).order_by("pk")
     decided = [[str(pk), excluded] for pk, excluded in by_hand.values_list("pk", "excluded")]
-    registry = Preregistration.objects.filter(study=study).values_list("registry", flat=True)
+    registry = Preregistration.objects.filter(study=study).values_list("registry", "timestamp")
     facts = asdict(study_facts(study, origin))
-    return content_key([facts, decided, study.definition, list(registry)])
+    looks = models.Look.objects.filter(study=study).values_list("number", "answer")
+    return content_key([facts, decided, study.definition, list(map(list, registry)), list(map(list, looks))])
 
 
 def store_report(study: Study, origin: str, progress: Progress | None = None) -> Report:

@@ -410,7 +410,7 @@ class StudyDefinition(Part):
         if self.preregistration is None or self.preregistration.is_silent:
             del whole["preregistration"]
         else:
-            del whole["preregistration"]["registry"]
+            whole["preregistration"] = self.preregistration.as_met()
         if not self.extends:
             del whole["extends"], whole["extension"]
         for table in ("answers", "explained", "presentation"):
@@ -492,8 +492,7 @@ _LATER: Mapping[str, Mapping[str, Any]] = {
         **{"fullscreen": False, "fixation_ms": 0, "exposure_ms": None, "mask_ms": 0},
         **{"phases": "test", "calibration": "off", "distance": "off"},
     },
-    "device": {"phones": False},
-    "ethics": {"special_category": ""},
+    **{"device": {"phones": False}, "ethics": {"special_category": ""}, "questions": {"special": None}},
 }
 """Keys that were added after the first studies had opened, with their defaults."""
 _WINDOW_BEFORE = {"min_width_px": 700, "min_height_px": 500}

@@ -83,6 +83,8 @@ class Preregistration(models.Model):
     stored_at = models.DateTimeField()
     registry = models.TextField(blank=True, default="")
     registry_named_at = models.DateTimeField(null=True)
+    timestamp = models.JSONField(default=dict, blank=True)
+    """What a time stamp proves (`timestamps.verified`); empty without one."""
 
     def __str__(self) -> str:
         return f"{self.digest[:12]} of {self.study_id}"

@@ -22,10 +22,11 @@ from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import Plan, PlanCondition, PlanError, PlannedTrial, Pool, PoolItem
 from experiments.paradigms.blind import ModelAnswers, shortage
 from experiments.parents import parent_of, refuse_other_items
-from experiments.preregistration import store_plan
+from experiments.preregistration import store_plan, store_stamp
 from experiments.selectors import definition_of
 from experiments.servings import rooms_of
 from experiments.stages import solutions_of
+from experiments.timestamps import StampFiles
 from stimuli.spec import canonical_json, content_key
 
 if TYPE_CHECKING:
@@ -85,11 +86,13 @@ def _copies(study: Study) -> dict[tuple[str, str, str], str]:
     return {(of, name, how["aim"]): key for of, name, how, key in rows.values_list(*fields).iterator(5000)}
 
 
-def open_study(study: Study, progress: Progress) -> Study:
+def open_study(study: Study, progress: Progress, stamp: StampFiles | None = None) -> Study:
     """Plans every slot and freezes the study, unless people cannot be asked for its model's answers (see
-    `ModelAnswers`). Repeating it on an open study changes nothing; one that was opened before pictures were
-    padded gets its `picture_bytes`."""
+    `ModelAnswers`) or the time stamp of its plan does not verify. Repeating it on an open study
+    changes nothing but adds a stamp that comes later; one that was opened before pictures were padded gets
+    its `picture_bytes`."""
     if study.state == Study.State.OPEN:
+        store_stamp(study, stamp)
         if not study.picture_bytes:
             study.picture_bytes = rooms_of(study, progress)
             Study.objects.filter(id=study.pk).update(picture_bytes=study.picture_bytes)
@@ -127,6 +130,7 @@ def open_study(study: Study, progress: Progress) -> Study:
         Study.objects.filter(id=study.pk).update(plan_digest=study.plan_digest)
         mark(study, pool.shared)
         store_plan(study, definition)
+        store_stamp(study, stamp)
     study.refresh_from_db()
     return study
 

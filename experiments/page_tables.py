@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -64,6 +65,17 @@ class PlatesTable(Part):
         return Limits(self.ordinary_share_min, self.reduced_share_max)
 
 
+HEALTH = re.compile(
+    r"colou?r.{0,20}\b(?:vision|blind|deficien|apart)|\bsee\w* colou?rs?\b|eyesight|\b(?:your|poor) vision"
+    r"|\bhealth|\bill\b|illness|disease|disab|diagnos|disorder|medica|epilep|depress|migraine|pregnan|dyslexi"
+    r"|autis|farb.{0,20}\b(?:unter|seh)|farb(?:en)?(?:blind|schw|seh|fehl)|rotgr|sehschw|sehverm|gesundheit"
+    r"|krank|behinder|medikament|schwanger",
+    re.IGNORECASE,
+)
+"""Words of questions on colour vision and health, English and German: rather one too many, since a study may
+say `special = false`."""
+
+
 class QuestionTable(Part):
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
     when: Literal["before", "after"] = "after"
@@ -74,6 +86,17 @@ class QuestionTable(Part):
     min: int | None = None
     max: int | None = None
     max_length: Annotated[int, Field(ge=1, le=5000)] = 1000
+    special: bool | None = None
+    """Whether the answers are data on health; None: if the words speak of it."""
+
+    @property
+    def speaks_of_health(self) -> bool:
+        return HEALTH.search(f"{self.id.replace('_', ' ')} {self.prompt}") is not None
+
+    @property
+    def is_special(self) -> bool:
+        """Whether the answers are in no cleaned data and no release."""
+        return self.speaks_of_health if self.special is None else self.special
 
     @model_validator(mode="after")
     def _answerable(self) -> QuestionTable:

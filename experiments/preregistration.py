@@ -20,6 +20,7 @@ from experiments.models import Preregistration, Rendering, Slot, Study
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.screening import read_rules
 from experiments.preregistration_text import witness
+from experiments.timestamps import StampFiles, stamp_words, verified
 from stimuli.spec import canonical_json, content_key
 
 FORMAT = 1
@@ -61,6 +62,8 @@ def document_of(definition: StudyDefinition, facts: PlanFacts) -> dict[str, Any]
         "smallest_effect": effect.model_dump(exclude_none=True) if effect else None,
         "alpha": declared.alpha,
         "contrasts": declared.contrasts,
+        "looks": list(declared.looks) or None,
+        "boundary": declared.boundary,
         "planned_analysis": _analysis(definition, declared) or None,
         "conditions": {
             c.name: {"role": c.role, "explainer": c.explainer.component().as_json() if c.explainer else None}
@@ -75,7 +78,7 @@ def document_of(definition: StudyDefinition, facts: PlanFacts) -> dict[str, Any]
         },
         "checks": definition.checks.model_dump(),
         "missing": declared.missing or None,
-        "stopping_rule": _stopping_rule(facts),
+        "stopping_rule": _stopping_rule(facts, declared),
         "sample_size": {"total": sum(facts.places.values()), "places": dict(facts.places)},
         "assignment": _assignment(facts),
         "design": definition.model_dump(mode="json")["design"],
@@ -103,11 +106,13 @@ def _analysis(definition: StudyDefinition, declared: PreregistrationTable) -> st
     return paradigm.planned_analysis
 
 
-def _stopping_rule(facts: PlanFacts) -> str:
+def _stopping_rule(facts: PlanFacts, declared: PreregistrationTable) -> str:
     if facts.is_between:
         until = "every condition has its places kept by participants who passed all rules"
     else:
         until = "every planned place is kept by a session that passed all rules"
+    if declared.looks:
+        until += ", or until a planned look says stop"
     return f"Data are collected until {until}. Results per condition are sealed until then."
 
 
@@ -165,6 +170,16 @@ def store_plan(study: Study, definition: StudyDefinition) -> None:
     Preregistration.objects.create(study=study, document=text, digest=digest, stored_at=timezone.now())
 
 
+def store_stamp(study: Study, files: StampFiles | None) -> None:
+    """Verifies a time stamp and stores it, once. Raises StudyError, and nothing is stored, if it does not
+    verify."""
+    stored = stored_plan(study)
+    if files is None or stored is None or stored.timestamp:
+        return
+    stamp = verified(files, json.loads(stored.document))
+    Preregistration.objects.filter(pk=stored.pk, timestamp={}).update(timestamp=stamp)
+
+
 def stored_plan(study: Study) -> Preregistration | None:
     """None for a study that was opened before plans were stored."""
     return Preregistration.objects.filter(study=study).first()
@@ -175,9 +190,15 @@ def plan_sentence(study: Study) -> str:
     stored = stored_plan(study)
     if stored is None:
         return "No plan is stored: the study was opened before plans were."
-    named_at = stored.registry_named_at.isoformat() if stored.registry_named_at else ""
     when = f"{stored.stored_at:%Y-%m-%d %H:%M} UTC"
-    return f"Plan {stored.digest}, stored {when}. {witness(stored.registry, named_at)}"
+    return f"Plan {stored.digest}, stored {when}. {witnessed(stored)}"
+
+
+def witnessed(stored: Preregistration) -> str:
+    """Who else can say when the plan was there."""
+    named_at = stored.registry_named_at.isoformat() if stored.registry_named_at else ""
+    stamp = stamp_words(stored.timestamp, stored.stored_at.isoformat()) if stored.timestamp else ""
+    return witness(stored.registry, named_at, stamp)
 
 
 def name_registry(study: Study, declared: PreregistrationTable | None) -> None:

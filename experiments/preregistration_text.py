@@ -11,17 +11,23 @@ from experiments.declared import ALPHA
 from stimuli.spec import canonical_json
 
 NOT_STATED = "Not stated."
-UNWITNESSED = "The date is not independently witnessed: no registry's address is stored."
+UNWITNESSED = (
+    "The date is not independently witnessed: neither a registry's address nor a time stamp is stored."
+)
+BOUNDARIES = {"obrien_fleming": "O'Brien and Fleming", "pocock": "Pocock"}
 Document = Mapping[str, Any]
 Entry = tuple[str, tuple[str, ...]]
 """A heading and its lines."""
 
 
-def witness(registry: str, named_at: str) -> str:
-    """Who else can say when the plan was there, as a sentence."""
+def witness(registry: str, named_at: str, stamp: str = "") -> str:
+    """Who else can say when the plan was there, as sentences; `stamp` is what a time stamp says."""
     if not registry:
-        return UNWITNESSED
-    return f"Registered at {registry}, as the author says (named on {named_at[:10]}; not looked up)."
+        return stamp or UNWITNESSED
+    return (
+        f"{stamp} ".lstrip()
+        + f"Registered at {registry}, as the author says (named on {named_at[:10]}; not looked up)."
+    )
 
 
 def entries(document: Document) -> Iterator[Entry]:
@@ -41,6 +47,8 @@ def entries(document: Document) -> Iterator[Entry]:
     yield "Checks of one session", tuple(f"{name}: {n}" for name, n in document["checks"].items())
     yield "Missing data", _stated(document["missing"])
     yield "Stopping rule", (document["stopping_rule"],)
+    if document.get("looks"):
+        yield "Planned looks", (look_words(document),)
     yield "Sample size", (*(f"{k}: {n}" for k, n in size["places"].items()), f"together: {size['total']}")
     yield "Assignment", (document["assignment"],)
     yield "Design", _pairs(document["design"])
@@ -68,6 +76,19 @@ def effect_words(effect: Mapping[str, float] | None) -> str:
 
 def alpha_words(alpha: float | None) -> str:
     return f"Not stated; tests are at {ALPHA:g}." if alpha is None else f"{alpha:g}"
+
+
+def look_words(document: Document) -> str:
+    """At how many people the planned contrasts are looked at before the end, by which limits, and how; empty
+    if the plan names no looks."""
+    if not document.get("looks"):
+        return ""
+    return (
+        f"At {', '.join(map(str, document['looks']))} people kept per condition, the first by the time at "
+        "which they finished, the planned contrasts are tested; each look says continue or stop and nothing "
+        f"else. Error is spent as {BOUNDARIES[document['boundary']]} (Lan and DeMets), so that all looks and "
+        "the end together err at most at alpha."
+    )
 
 
 def _contrast_words(contrasts: str | None) -> str:
@@ -170,7 +191,7 @@ def _osf_answers(document: Document, rationale: Sequence[str]) -> dict[str, tupl
         "Randomization": words["Assignment"],
         "Sample size": words["Sample size"],
         "Sample size rationale": (*rationale, *filter(None, [smallest])),
-        "Stopping rule": words["Stopping rule"],
+        "Stopping rule": (*words["Stopping rule"], *words.get("Planned looks", ())),
         "Manipulated variables": (
             *(f"condition, {line}" for line in words["Conditions"]),
             *(f"explained, {line}" for line in words["Explained"]),

@@ -380,8 +380,17 @@ def _plates_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterator[
 def _declared_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterator[Problem]:
     """What is declared of the analysis must be what the paradigm's report does."""
     declared = definition.preregistration
-    if declared is None or paradigm.planned_contrasts:
+    if declared is None:
         return
+    if unfit := declared.unfit_looks([c.slots for c in definition.conditions]):
+        yield Problem("preregistration.looks", str(list(declared.looks)), unfit, "Mend them, or remove them.")
+    if paradigm.planned_contrasts:
+        return
+    if declared.looks:
+        limit = (
+            f"are at planned contrasts with a baseline, and {paradigm.name} has none that can be looked at"
+        )
+        yield Problem("preregistration.looks", str(list(declared.looks)), limit, "Remove looks and boundary.")
     if declared.contrasts is not None:
         limit = f"chooses between planned contrasts, and {paradigm.name} has only those of its own"
         yield Problem("preregistration.contrasts", repr(declared.contrasts), limit, "Remove it.")

@@ -18,7 +18,7 @@ from analysis.exports.readme import Described, files, table_of
 from analysis.exports.rebuilding import absent_sections, made_from
 from analysis.exports.study_file import OriginFile, StudyFile, read_tables
 from analysis.frames import Frames
-from analysis.refresh import REPORTED, make_report
+from analysis.refresh import REPORTED, make_report, without_questions
 from analysis.reports.base import ReportError, StudyFacts
 from analysis.reports.report import Report
 from analysis.tables import code_version, study_facts
@@ -42,6 +42,8 @@ class Shape:
     public: bool
     release: str
     origins: Sequence[str]
+    special: frozenset[str] = frozenset()
+    """Questions of which nothing is told."""
 
 
 def accompany(study: Study, folder: Path, written: Mapping[str, int], shape: Shape) -> dict[str, int]:
@@ -55,14 +57,14 @@ def accompany(study: Study, folder: Path, written: Mapping[str, int], shape: Sha
     reports: dict[str, Report] = {}
     parts = {}
     for origin in () if shape.public else shape.origins:
-        facts = report_facts(study, origin)
+        facts = without_questions(report_facts(study, origin), shape.special)
         if is_large and not is_partial:
             # `report --from` makes it from the files alone.
             parts[origin] = OriginFile(facts)
             continue
         try:
             _refuse(origin, is_large=is_large)
-            reports[origin] = make_report(study, origin, release=shape.release)
+            reports[origin] = make_report(study, origin, release=shape.release, untold=shape.special)
             rows |= _write_report(folder, reports[origin])
             parts[origin] = OriginFile(facts, report=report_name(origin))
         except ReportError as error:
@@ -83,7 +85,8 @@ def accompany(study: Study, folder: Path, written: Mapping[str, int], shape: Sha
     if not shape.public:
         (folder / study_file.NAME).write_text(study_file.as_text(content), encoding="utf-8")
         rows[study_file.NAME] = len(parts)
-    rows |= write_scripts(folder, study.paradigm) if content.has_csv else {}
+    if content.has_csv:
+        rows |= write_scripts(folder, study.paradigm, report_facts(study).level)
     return rows | _write_words(study, folder, content, {**written, **rows})
 
 
@@ -131,14 +134,18 @@ def write_conditions(folder: Path, facts: StudyFacts) -> dict[str, int]:
     return {CONDITIONS: len(rows)}
 
 
-def write_scripts(folder: Path, paradigm: str) -> dict[str, int]:
-    """The scripts of the paradigm as they stand; none if there are none. A script is one unit of its file."""
+def write_scripts(folder: Path, paradigm: str, level: float) -> dict[str, int]:
+    """The scripts of the paradigm with the plan's level of intervals; none if there are none. A script is one
+    unit of its file."""
     there = {"analysis.py": f"{paradigm}.py", "analysis.R": f"{paradigm}.R"}
     copied = {}
     for name, source in there.items():
         script = resources.files("analysis.exports.scripts") / source
         if script.is_file():
-            (folder / name).write_bytes(script.read_bytes())
+            text = script.read_text(encoding="utf-8")
+            for sign in ("=", "<-"):
+                text = text.replace(f"TOGETHER {sign} 0.95", f"TOGETHER {sign} {level!r}")
+            (folder / name).write_text(text, encoding="utf-8")
             copied[name] = 1
     return copied
 

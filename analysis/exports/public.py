@@ -1,14 +1,15 @@
 """The profile for publication: which columns are kept, made coarse or left empty is decided here alone.
 
 No clock times (durations, order and times since arrival stay), no free text, a coarse device, no language
-beyond its first part; answers stay intact. A column that is not listed, such as one of a kind of trial from
-elsewhere, is left empty. Columns stay in their tables, so that every program finds them.
+beyond its first part; answers stay intact, but those on health are taken out before (`special`). A column
+that is not listed, such as one of a kind of trial from elsewhere, is left empty. Columns stay in their
+tables, so that every program finds them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -126,7 +127,7 @@ class Public:
             return part[column].where(part["kind"] != FREE, "")
         if column == "answers":
             free = {question.id for question in self.tables.asked if question.kind == FREE}
-            return part[column].map(lambda cell: _without(cell, free))
+            return part[column].map(lambda cell: without_answers(cell, free))
         return part[column].map(COARSE[column], na_action="ignore")
 
 
@@ -147,9 +148,9 @@ COARSE: Mapping[str, Callable[[float], object]] = {
 """What is left of a cell: window class by its lower bound, the rest rounded, the language without country."""
 
 
-def _without(cell: str, free: set[str]) -> str:
-    """The answers by id without those in free text."""
+def without_answers(cell: str, ids: Collection[str]) -> str:
+    """The answers by id, a JSON object or empty, without those of `ids`."""
     if not cell:
         return ""
-    kept = {name: answer for name, answer in json.loads(cell).items() if name not in free}
+    kept = {name: answer for name, answer in json.loads(cell).items() if name not in ids}
     return canonical_json(kept) if kept else ""

@@ -34,6 +34,8 @@ ROWS = {
     "definition.json": "the study as people met it: design, conditions, model, rules with limits, all texts",
     "preregistration.json": "the plan that was stored when the study opened",
     "preregistration.md": "the same, for people",
+    "preregistration.tsr": "the time stamp (RFC 3161) of the plan",
+    "preregistration-stamped.json": "the text that it stamps: the plan without the digests of its pictures",
     "study.json": "one entry per origin: what a report needs besides the tables",
     "conditions.csv": "one row per condition, in the order of the study",
     "analysis.py": "the planned analysis, in Python",

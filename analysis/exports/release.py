@@ -19,6 +19,7 @@ from analysis.exports.base import ExportError
 from analysis.exports.pictures import write_pictures
 from analysis.exports.planned import write_plan
 from analysis.exports.public import Public
+from analysis.exports.special import WithoutSpecial, special_questions
 from analysis.frames import is_kept
 from analysis.models import Release
 from analysis.pseudonyms import Pseudonyms
@@ -82,16 +83,18 @@ def export_study(
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".export-") as part:
         written = Path(part) / "export"
         written.mkdir()
-        rows = exporter(Public(reader) if request.public else reader, written)
+        special = special_questions(study) if request.cleaned or request.public else frozenset()
+        tables = WithoutSpecial(reader, special) if special else reader
+        rows = exporter(Public(tables) if request.public else tables, written)
         (written / DEFINITION).write_text(definition_text(study), encoding="utf-8")
         rows = dict(rows) | (write_pictures(study, written) if request.pictures else {})
         # The stored plan names people who acknowledged warnings.
         plan = {} if request.public else write_plan(report_facts(study), written)
         rows |= {**plan, DEFINITION: 1}
-        shape = Shape(reader.extra, request.cleaned, request.public, request.release, origins)
+        shape = Shape(reader.extra, request.cleaned, request.public, request.release, origins, special)
         rows |= accompany(study, written, rows, shape)
         files = manifest.described(written, rows)
-        sealed = manifest.sealed(_content(study, request, origins, files))
+        sealed = manifest.sealed(_content(study, request, origins, files, special))
         manifest.write(written, sealed)
         if folder.exists():
             folder.rmdir()
@@ -124,7 +127,11 @@ def definition_text(study: Study) -> str:
 
 
 def _content(
-    study: Study, request: Request, origins: list[str], files: list[dict[str, Any]]
+    study: Study,
+    request: Request,
+    origins: list[str],
+    files: list[dict[str, Any]],
+    special: frozenset[str],
 ) -> dict[str, Any]:
     before = Release.objects.filter(study=study).order_by("-id").first()
     now = timezone.now()
@@ -153,6 +160,11 @@ def _content(
             *LEFT_OUT,
             *(() if request.pictures else (PICTURES,)),
             *((NOT_PUBLIC,) if request.public else ()),
+            *(
+                ({"what": f"answers on health: {', '.join(sorted(special))}", "named_in": []},)
+                if special
+                else ()
+            ),
         ],
         "files": files,
     }

@@ -20,6 +20,7 @@ from analysis.stats.utility import Utility, utilities
 
 DRAWS = 10_000
 LEVEL = 0.95
+"""Of intervals that describe; those of contrasts, and those that hold together, are at the plan's level."""
 PEOPLE_MIN = 5
 """With fewer people in a condition or in the baseline, Utility gets no interval and the contrast no p: beside
 20 people in the baseline, 95 % intervals of 3 hold in 91 %, and in 88 % in the worst case, those of 5 in 94
@@ -108,7 +109,7 @@ def analyse(people: pd.DataFrame, blocks: tuple[int, ...], facts: StudyFacts) ->
         ("utilities", lambda: _utilities(complete, groups, bool(empty.get(facts.baseline)), facts)),
         ("dunnett", lambda: _dunnett(groups, facts)),
         ("anova", lambda: one_way(groups, level=LEVEL)),
-        ("tukey", lambda: tukey_kramer(groups, level=LEVEL)),
+        ("tukey", lambda: tukey_kramer(groups, level=facts.level)),
         ("eta_squared_mixed", lambda: _mixed(scores)),
     ):
         try:
@@ -124,7 +125,8 @@ def _utilities(
 ) -> tuple[Utility, ...]:
     if is_baseline_empty:
         return ()
-    return utilities(scores, facts.baseline, people=people, seed=facts.seed, draws=DRAWS, level=LEVEL)
+    levels = {"level": LEVEL, "together": facts.level}
+    return utilities(scores, facts.baseline, people=people, seed=facts.seed, draws=DRAWS, **levels)
 
 
 def _dunnett(groups: Mapping[str, Floats], facts: StudyFacts) -> Dunnett | None:
@@ -134,7 +136,7 @@ def _dunnett(groups: Mapping[str, Floats], facts: StudyFacts) -> Dunnett | None:
         return None
     planned = [condition.wanted for condition in facts.conditions if condition.name in groups]
     is_even = max(planned) <= UNEVEN * min(planned)
-    return dunnett(groups, facts.baseline, variances="equal" if is_even else "separate", level=LEVEL)
+    return dunnett(groups, facts.baseline, variances="equal" if is_even else "separate", level=facts.level)
 
 
 def _empty_blocks(scores: Floats, blocks: tuple[int, ...]) -> list[int]:
@@ -198,7 +200,7 @@ def condition_rows(result: Analysis, facts: StudyFacts) -> list[dict[str, Any]]:
             "utility": utility.utility if utility else None,
             "utility_trapezoid": utility.utility_trapezoid if utility else None,
             "utility_mean_of_ratios": utility.utility_mean_of_ratios if utility else None,
-            "intervals": _intervals(result, members, c.name, facts.baseline),
+            "intervals": _intervals(result, members, c.name, facts),
             "dunnett": contrast_content(result.planned(c.name)),
             "planned_p": _planned_p(result, c.name, facts),
             "tukey_p": result.tukey_p(c.name, facts.baseline),
@@ -207,13 +209,14 @@ def condition_rows(result: Analysis, facts: StudyFacts) -> list[dict[str, Any]]:
     return rows
 
 
-def _intervals(result: Analysis, members: pd.DataFrame, condition: str, baseline: str) -> dict[str, Any]:
+def _intervals(result: Analysis, members: pd.DataFrame, condition: str, facts: StudyFacts) -> dict[str, Any]:
     utility = result.utilities.get(condition)
-    if not result.has_enough(condition, baseline):
+    if not result.has_enough(condition, facts.baseline):
         utility = None
     by_block = [mean_interval(members[block], level=LEVEL) for block in result.blocks]
     return {
         "level": LEVEL,
+        "simultaneous_level": facts.level,
         "accuracy": [_ends(ci) for ci in by_block],
         "accuracy_mean": _ends(mean_interval(members["accuracy"], level=LEVEL)),
         "utility_k": [_ends(ci) for ci in utility.utility_k_intervals]

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from analysis.reports import figures
-from analysis.reports.accuracy import Analysis, condition_rows, utility_note
+from analysis.reports.accuracy import LEVEL, Analysis, condition_rows, utility_note
 from analysis.reports.base import Data, Figure, Mark, Section, StudyFacts
-from analysis.reports.formats import interval, number, p_sentence
+from analysis.reports.formats import confidence, interval, number, p_sentence
 from analysis.stats.results import Interval
 
 TESTS = {"dunnett": "Dunnett", "tukey": "Tukey-Kramer"}
@@ -107,16 +107,16 @@ def _told(each: BaselineContrast, result: Analysis) -> str:
     plus = "+" if each.difference > 0 else ""
     return (
         f"{each.label} (accuracy {plus}{number(100 * each.difference, 1)} points, "
-        f"95 % {interval(each.interval, 1, 100)}, {p_sentence(each.p)}{ratio})"
+        f"{confidence(each.interval.level)} {interval(each.interval, 1, 100)}, {p_sentence(each.p)}{ratio})"
     )
 
 
 def _forest(result: Analysis, facts: StudyFacts, look: figures.Look) -> Figure:
     rows = condition_rows(result, facts)
     caption = (
-        "Utility: mean accuracy over blocks divided by the baseline's. Thick: simultaneous 95 % intervals, "
-        "which hold together. Light: the interval of one condition alone, Fieller's over "
-        f"{look.many}. {sizes(rows)}. {utility_note(result, facts)}"
+        "Utility: mean accuracy over blocks divided by the baseline's. Thick: simultaneous "
+        f"{confidence(facts.level)} intervals, which hold together. Light: the {confidence(LEVEL)} interval "
+        f"of one condition alone, Fieller's over {look.many}. {sizes(rows)}. {utility_note(result, facts)}"
     )
     return Figure(
         "utility",

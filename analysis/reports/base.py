@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from experiments.declared import ALPHA, Contrasts
+from analysis.levels import planned_levels
+from experiments.declared import Contrasts
 
 
 class ReportError(ValueError):
@@ -112,8 +113,32 @@ class StudyFacts:
 
     @property
     def alpha(self) -> float:
-        """The level of the planned tests, as the plan declares it."""
-        return float(self._planned.get("alpha") or ALPHA)
+        """The level of the planned tests, as the plan declares it; of a plan with looks, that of the look
+        that said stop, or else of the end."""
+        levels = self.levels
+        stopped = [row["number"] for row in self.looks_taken if row["answer"] == "stop"]
+        return levels[stopped[0] - 1] if stopped else levels[-1]
+
+    @property
+    def level(self) -> float:
+        """The level (0-1) of the intervals of the planned contrasts, and of those that hold together."""
+        return 1 - self.alpha
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The level of the planned tests at each look that the plan names, and last at the end."""
+        return planned_levels(self._planned, [condition.wanted for condition in self.conditions])
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """At how many people kept per condition the plan names a look; none if it names none."""
+        return tuple(self._planned.get("looks") or ())
+
+    @property
+    def looks_taken(self) -> Sequence[Mapping[str, Any]]:
+        """`number`, `people`, `answer`, `at` and `by` of each, in their order."""
+        taken: Sequence[Mapping[str, Any]] = self.preregistration.get("looks", ())
+        return taken
 
     @property
     def contrasts(self) -> Contrasts:

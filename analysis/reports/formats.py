@@ -32,7 +32,12 @@ def p_sentence(p: float) -> str:
 
 def level(alpha: float) -> str:
     """A level of significance with its own digits: ".05"."""
-    return f"{alpha:g}".removeprefix("0")
+    return f"{alpha:.4g}".removeprefix("0")
+
+
+def confidence(held: float) -> str:
+    """A level of intervals (0-1) in percent: "95 %", "99.9 %"; of a plan with looks with four digits."""
+    return f"{100 * held:.4g} %"
 
 
 def finding(p: float | None, what: str, between: str = "conditions", alpha: float = ALPHA) -> str:

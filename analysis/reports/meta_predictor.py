@@ -24,7 +24,17 @@ from analysis.reports.accuracy import (
 from analysis.reports.answer import answer_section, mark_of
 from analysis.reports.base import Headline, Main, Section, StudyFacts, Table, seal_of
 from analysis.reports.flow import flow_headline, flow_section
-from analysis.reports.formats import NONE, finding, interval, number, p_sentence, p_value, percent, stars
+from analysis.reports.formats import (
+    NONE,
+    confidence,
+    finding,
+    interval,
+    number,
+    p_sentence,
+    p_value,
+    percent,
+    stars,
+)
 from analysis.reports.leavers import leavers_content, leavers_sentence
 from analysis.reports.report import Report
 from analysis.reports.smallest_effect import smallest_effect_sections
@@ -244,11 +254,12 @@ def _planned(result: Analysis, facts: StudyFacts) -> Section:
                 f"{number(each.size.g)} {interval(each.size.interval)}",
             )
         )
+    held = confidence(result.dunnett.level)
     variances = "pooled" if result.dunnett.variances == "equal" else "separate for each condition"
     table = Table(
         "planned",
         title,
-        ("Condition", "Difference", "95 % interval", "t", "df", "p", "Hedges' g"),
+        ("Condition", "Difference", f"{held} interval", "t", "df", "p", f"Hedges' g, {held}"),
         tuple(rows),
         f"Percentage points of accuracy per person. Dunnett's two-sided test, variances {variances}: p and "
         "intervals of differences hold for all rows together; those of g are of one row alone. "
@@ -270,7 +281,8 @@ def _tukey(result: Analysis, facts: StudyFacts) -> Section:
     if result.tukey is None:
         return Section("tukey", title, None, result.problems)
     labels = {c.name: c.label for c in facts.conditions}
-    columns = ("Pair", "Difference", "95 % interval", "q", "p")
+    held = confidence(result.tukey.level)
+    columns = ("Pair", "Difference", f"{held} interval", "q", "p")
 
     def row(first: str, second: str) -> tuple[str, ...]:
         assert result.tukey is not None
@@ -289,7 +301,7 @@ def _tukey(result: Analysis, facts: StudyFacts) -> Section:
         "All pairs, as planned" if is_planned else "All pairs, as in the paper",
         columns,
         tuple(row(*pair) for pair in pairs),
-        "Percentage points. Tukey-Kramer: family-wise over all pairs, simultaneous 95 % intervals.",
+        f"Percentage points. Tukey-Kramer: family-wise over all pairs, simultaneous {held} intervals.",
     )
     matrix = _matrix(result.tukey, [c.name for c in facts.conditions], labels)
     content = {**(tukey_content(result) or {}), "is_planned": is_planned}

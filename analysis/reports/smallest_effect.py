@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from analysis.reports.accuracy import Analysis
 from analysis.reports.base import Section, StudyFacts, Table
-from analysis.reports.formats import NONE, interval, number, p_value
+from analysis.reports.formats import NONE, confidence, interval, number, p_value, percent
 from analysis.stats.equivalence import Equivalence, equivalent_means
 from analysis.stats.margin import Decision
+from analysis.stats.posthoc import holm
 from analysis.stats.results import StatsError
 from experiments.preregistration_text import effect_words
 
@@ -24,44 +25,95 @@ WORDS: dict[Decision, str] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """A pair with its test by itself (`test.decision`), and with what Holm's correction over all pairs leaves
+    of it: `decision`, and the corrected p of being smaller."""
+
+    first: str
+    second: str
+    test: Equivalence
+    decision: Decision
+    p_holm: float
+
+
 def smallest_effect_sections(result: Analysis, facts: StudyFacts) -> tuple[Section, ...]:
     """One section if the plan declares a smallest effect, else none."""
     if not facts.smallest_effect:
         return ()
-    told = effect_words(facts.smallest_effect)
     margin = _margin(result, facts)
     if margin is None:
         return (Section("smallest_effect", TITLE, None, result.problems),)
-    labels = {c.name: c.label for c in facts.conditions}
-    rows, contents, by_decision = [], [], defaultdict(list)
-    for first, second in _pairs(result, facts):
-        pair = f"{labels[first]} \N{MINUS SIGN} {labels[second]}"
+    tests: dict[tuple[str, str], Equivalence] = {}
+    failed: dict[tuple[str, str], str] = {}
+    for pair in _pairs(result, facts):
         try:
-            test = _equivalence(result, first, second, margin)
+            tests[pair] = _equivalence(result, *pair, margin, facts.alpha)
         except StatsError as error:
-            rows.append((pair, str(error), *[NONE] * 3))
-            continue
-        by_decision[test.decision].append(pair)
-        contents.append({"condition": first, "against": second, **_content(test)})
-        ends = interval(test.narrow, 1, 100)
-        rows.append((pair, WORDS[test.decision], number(100 * test.difference, 1), ends, p_value(test.p)))
-    sentences = tuple(
-        f"{words}, {told}: {', '.join(by_decision[decision])}."
-        for decision, words in WORDS.items()
-        if by_decision[decision]
-    )
-    table = Table(
+            failed[pair] = str(error)
+    compared = _corrected(tests, facts.alpha)
+    labels = {c.name: c.label for c in facts.conditions}
+
+    def name(pair: tuple[str, str]) -> str:
+        return f"{labels[pair[0]]} \N{MINUS SIGN} {labels[pair[1]]}"
+
+    rows = [(name((c.first, c.second)), *_cells(c)) for c in compared]
+    rows += [(name(pair), why, *[NONE] * 5) for pair, why in failed.items()]
+    contents = [{"condition": c.first, "against": c.second, **_content(c)} for c in compared]
+    content = {"declared": dict(facts.smallest_effect), "margin": margin, "contrasts": contents}
+    named = [(name((c.first, c.second)), c) for c in compared]
+    table = _table(tuple(rows), margin, facts.alpha, len(compared))
+    sentences = tuple(_sentences(named, effect_words(facts.smallest_effect)))
+    return (Section("smallest_effect", TITLE, content, sentences, (table,)),)
+
+
+def _corrected(tests: Mapping[tuple[str, str], Equivalence], alpha: float) -> list[_Compared]:
+    """Smaller, or larger: each of the two claims is corrected over the same pairs."""
+    smaller = holm([test.p for test in tests.values()])
+    larger = holm([test.p_beyond for test in tests.values()])
+    made = []
+    for (pair, test), p, beyond in zip(tests.items(), smaller, larger, strict=True):
+        decision: Decision = "inconclusive"
+        if beyond < alpha:
+            decision = "superior" if test.difference > 0 else "worse"
+        elif p < alpha:
+            decision = "equivalent"
+        made.append(_Compared(*pair, test, decision, p))
+    return made
+
+
+def _sentences(named: Sequence[tuple[str, _Compared]], told: str) -> Iterator[str]:
+    """What holds for all pairs together, and then of which pairs more would be said each by itself."""
+    over = f", by Holm's correction over {len(named)} pairs" if len(named) > 1 else ""
+    for decision, words in WORDS.items():
+        if pairs := [pair for pair, c in named if c.decision == decision]:
+            yield f"{words}, {told}{over}: {', '.join(pairs)}."
+    for pair, c in named:
+        if c.test.decision != c.decision:
+            words = WORDS[c.test.decision]
+            yield f"{words}, if the pair is taken by itself and not corrected: {pair}."
+
+
+def _cells(c: _Compared) -> tuple[str, ...]:
+    test = c.test
+    ends = interval(test.narrow, 1, 100)
+    difference = number(100 * test.difference, 1)
+    return WORDS[c.decision], WORDS[test.decision], difference, ends, p_value(test.p), p_value(c.p_holm)
+
+
+def _table(rows: tuple[tuple[str, ...], ...], margin: float, alpha: float, pairs: int) -> Table:
+    narrow, wide = confidence(1 - 2 * alpha), confidence(1 - alpha)
+    return Table(
         "smallest_effect",
         TITLE,
-        ("Pair", "Finding", "Difference", "90 % interval", "p"),
-        tuple(rows),
+        ("Pair", "Finding", "By itself", "Difference", f"{narrow} interval", "p", "p (Holm)"),
+        rows,
         f"Percentage points of accuracy per person; the smallest effect is {100 * margin:.1f} of them. "
-        "Welch's two one-sided tests at 5 %, each pair by itself: smaller, if the whole 90 % interval lies "
-        "within the smallest effect; higher or lower, if the whole 95 % interval lies beyond it.",
-        left=2,
+        f"Welch's two one-sided tests at {percent(alpha, 2)} %. The finding holds for all {pairs} pairs "
+        f"together (Holm). By itself a pair is smaller, if the whole {narrow} interval lies within the "
+        f"smallest effect; higher or lower, if the whole {wide} interval lies beyond it.",
+        left=3,
     )
-    content = {"declared": dict(facts.smallest_effect), "margin": margin, "contrasts": contents}
-    return (Section("smallest_effect", TITLE, content, sentences, (table,)),)
 
 
 def _margin(result: Analysis, facts: StudyFacts) -> float | None:
@@ -83,17 +135,19 @@ def _pairs(result: Analysis, facts: StudyFacts) -> Iterator[tuple[str, str]]:
     yield from (pair for pair in names if result.has_enough(*pair))
 
 
-def _equivalence(result: Analysis, first: str, second: str, margin: float) -> Equivalence:
+def _equivalence(result: Analysis, first: str, second: str, margin: float, alpha: float) -> Equivalence:
     people = result.people
     x, y = (people.loc[people["condition"] == name, "accuracy"] for name in (first, second))
-    return equivalent_means(x, y, margin)
+    return equivalent_means(x, y, margin, alpha=alpha)
 
 
-def _content(test: Equivalence) -> dict[str, Any]:
+def _content(c: _Compared) -> dict[str, Any]:
     return {
-        "decision": test.decision,
-        "difference": test.difference,
-        "interval_90": test.narrow.as_json(),
-        "interval_95": test.wide.as_json(),
-        "p": test.p,
+        "decision": c.decision,
+        "decision_alone": c.test.decision,
+        "difference": c.test.difference,
+        "interval_narrow": c.test.narrow.as_json(),
+        "interval_wide": c.test.wide.as_json(),
+        "p": c.test.p,
+        "p_holm": c.p_holm,
     }

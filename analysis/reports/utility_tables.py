@@ -8,15 +8,18 @@ from typing import Any
 import pandas as pd
 
 from analysis.reports import figures
-from analysis.reports.accuracy import DRAWS, Analysis, condition_rows, planned_p, utility_note
+from analysis.reports.accuracy import DRAWS, LEVEL, Analysis, condition_rows, planned_p, utility_note
 from analysis.reports.answer import TESTS, sizes
 from analysis.reports.base import Data, Figure, Section, StudyFacts, Table
-from analysis.reports.formats import NONE, interval, level, number, p_value, percent, stars
+from analysis.reports.formats import NONE, confidence, interval, level, number, p_value, percent, stars
 
-INTERVAL_NOTE = (
-    "95 % intervals. Accuracy: Student's t over people. Utility: Fieller's, variances of each condition by "
-    "itself, simultaneous: those of all conditions hold together."
-)
+
+def _interval_note(facts: StudyFacts) -> str:
+    return (
+        f"Intervals of accuracy: Student's t over people, {confidence(LEVEL)}. Those of Utility: Fieller's, "
+        "variances of each condition by itself, simultaneous: those of all conditions hold together, at "
+        f"{confidence(facts.level)}."
+    )
 
 
 def accuracy_section(result: Analysis, facts: StudyFacts, origin: str) -> Section:
@@ -127,14 +130,14 @@ def _utility_table(rows: list[dict[str, Any]], names: tuple[str, ...], facts: St
                 p_value(p),
             )
         )
-    tested = f"p ({TESTS[facts.contrasts].split('-')[0]})"
+    tested, held = f"p ({TESTS[facts.contrasts].split('-')[0]})", confidence(facts.level)
     return Table(
         "conditions",
         "Accuracy (%) and Utility",
-        ("Condition", "n", *names, "Mean", "95 % interval", "Utility", "95 %, together", tested),
+        ("Condition", "n", *names, "Mean", "95 % interval", "Utility", f"{held}, together", tested),
         tuple(cells),
-        f"{_star_note(facts)} {INTERVAL_NOTE} {_k_note(names)}{last}".rstrip(),
-        short=("Condition", "n", *map(_short, names), "Mean", "", "Utility", "95 %", "p"),
+        f"{_star_note(facts)} {_interval_note(facts)} {_k_note(names)}{last}".rstrip(),
+        short=("Condition", "n", *map(_short, names), "Mean", "", "Utility", held, "p"),
     )
 
 
@@ -176,11 +179,11 @@ def paper_table(result: Analysis, facts: StudyFacts) -> Table:
             "Mean %",
             *(f"Utility, {name}" for name in names),
             "Utility",
-            "95 %, together",
+            f"{confidence(facts.level)}, together",
             tested,
         ),
         tuple(cells),
-        f"{_star_note(facts)} {INTERVAL_NOTE} {_k_note(names)}{utility_note(result, facts)}".rstrip(),
+        f"{_star_note(facts)} {_interval_note(facts)} {_k_note(names)}{utility_note(result, facts)}".rstrip(),
     )
 
 

@@ -20,6 +20,7 @@ from analysis.stats.results import (
     StatsError,
     checked_array,
     checked_count,
+    checked_level,
     checked_number,
     ends_of,
     has_spread,
@@ -44,6 +45,11 @@ class Equivalence:
     wide: Interval
     narrow: Interval
 
+    @property
+    def p_beyond(self) -> float:
+        """Two-sided p of a difference that lies within the margin: that of "superior" and "worse"."""
+        return min(1.0, 2 * (1 - max(self.p_above, self.p_below)))
+
     def table(self) -> list[Row]:
         """One row; `low` and `high` are the ends of the 90 % interval, with _95 those of the 95 % one."""
         wide = ends_of(self.wide)
@@ -62,8 +68,11 @@ class Equivalence:
         ]
 
 
-def equivalent_means(first: ArrayLike, second: ArrayLike, margin: float) -> Equivalence:
-    """Welch's two one-sided t tests of independent groups (n1,), (n2,); `margin` in the unit of the values.
+def equivalent_means(
+    first: ArrayLike, second: ArrayLike, margin: float, *, alpha: float = 0.05
+) -> Equivalence:
+    """Welch's two one-sided t tests of independent groups (n1,), (n2,), each at `alpha` (the intervals are at
+    1 - 2 alpha and 1 - alpha); `margin` in the unit of the values.
 
     The margin is declared before the data are seen. Raises StatsError for a margin of 0 or less, fewer than
     two values in a group, or no variance in both.
@@ -86,7 +95,8 @@ def equivalent_means(first: ArrayLike, second: ArrayLike, margin: float) -> Equi
 
     above = float(student.sf((difference + bound) / se, df))
     below = float(student.cdf((difference - bound) / se, df))
-    return _told(bound, difference, above, below, ends(WIDE), ends(NARROW))
+    level = checked_level(1 - 2 * checked_number(alpha, "Alpha"))
+    return _told(bound, difference, above, below, ends((1 + level) / 2), ends(level))
 
 
 def equivalent_shares(

@@ -66,8 +66,10 @@ def utilities(
     seed: int,
     draws: int = 10_000,
     level: float = 0.95,
+    together: float | None = None,
 ) -> tuple[Utility, ...]:
-    """One `Utility` per condition, in the order of `scores`.
+    """One `Utility` per condition, in the order of `scores`; the simultaneous intervals at the level
+    `together`, if that is another than `level`.
 
     `scores` maps each condition to accuracies float (people, blocks) in 0-1; NaN marks a block that a person
     did not do; people without any block are left out. `people`: each person's accuracy over all trials,
@@ -85,9 +87,9 @@ def utilities(
     streams = Streams(seed)
     tail = (1 - checked_level(level)) / 2
     drawn = {name: _draw(group.means, streams("utility", name), draws) for name, group in groups.items()}
-    together = _simultaneous(groups, baseline, level)
+    wide = _simultaneous(groups, baseline, checked_level(level if together is None else together))
     return tuple(
-        _utility(name, groups, drawn, baseline, simultaneous=together.get(name), tail=tail) for name in groups
+        _utility(name, groups, drawn, baseline, simultaneous=wide.get(name), tail=tail) for name in groups
     )
 
 

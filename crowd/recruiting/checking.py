@@ -16,7 +16,7 @@ from crowd.recruiting.faults import warnings_about
 from crowd.recruiting.indistinct import Alike, look_alikes
 from crowd.recruiting.likeness import features_of
 from crowd.recruiting.quality import Quality, look_at, stimulus_quality
-from crowd.recruiting.quoting import health_problems
+from crowd.recruiting.quoting import health_problems, question_warnings
 from crowd.recruiting.rated import Rated, rated_in, rated_warnings
 from crowd.recruiting.showing import Showing, showing_of
 from crowd.recruiting.signs import signs_of, signs_sentence
@@ -394,6 +394,7 @@ def warnings_of(run: DryRun) -> list[str]:
     warnings += rated_warnings(run.rated)
     warnings += unkept(run.definition)
     warnings += [str(problem).rstrip(".") for problem in health_problems(run.definition)]
+    warnings += question_warnings(run.definition)
     warnings += stimulus_warnings(run)
     warnings += _window_warnings(run.definition)
     if run.definition.reward.amount_cents == 0:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
+from analysis.levels import planned_levels
 from analysis.planned import PlannedPower
 from crowd.recruiting.checking import DryRun
 from crowd.recruiting.rated import rated_lines
+from experiments.errors import StudyError
 from experiments.opening import plan_json
 from experiments.paradigms import get_paradigm
 from experiments.preregistration import PlanFacts, document_of
 from experiments.preregistration_text import UNWITNESSED, as_markdown, as_osf
+from experiments.timestamps import stamp_request, stamped_text
 from stimuli.spec import content_key
 
 
@@ -25,6 +30,22 @@ def document(run: DryRun) -> str:
 def osf_document(run: DryRun) -> str:
     """The plan as answers to the form of the Open Science Framework."""
     return as_osf(_planned(run), _power(run.power))
+
+
+def write_request(run: DryRun, file: Path) -> str:
+    """Writes the request for a time stamp over the plan; says what to do with it. Raises StudyError if it
+    cannot be written."""
+    plan = _planned(run)
+    try:
+        file.write_bytes(stamp_request(plan))
+    except OSError as error:
+        raise StudyError(f"{file} cannot be written ({error.strerror}): name another file.") from error
+    digest = sha256(stamped_text(plan).encode()).hexdigest()
+    return (
+        f"{file}: a request over SHA-256 {digest} of the plan. Send it to an authority (Content-Type: "
+        "application/timestamp-query), save its answer and its certificates beside study.toml, and name both "
+        "in [preregistration] before study_open."
+    )
 
 
 def _planned(run: DryRun) -> Mapping[str, Any]:
@@ -50,6 +71,11 @@ def _computed(run: DryRun) -> Iterator[str]:
     if lines := list(rated_lines(run.rated)):
         yield "## What is rated"
         yield "\n".join(f"- {line}" for line in lines)
+    if (plan := run.definition.preregistration) and plan.looks:
+        yield "## Levels of the planned contrasts at each look"
+        levels = planned_levels(plan.as_met(), [c.slots for c in run.definition.conditions])
+        places = (*(f"{people} people per condition" for people in plan.looks), "the end")
+        yield "\n".join(f"- {name}: {100 * at:.4f} %" for name, at in zip(places, levels, strict=True))
     if run.power is not None:
         yield "## Power"
         title, *rows = _power(run.power)

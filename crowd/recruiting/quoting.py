@@ -122,6 +122,23 @@ def health_problems(definition: StudyDefinition) -> Iterator[Problem]:
         )
 
 
+def question_warnings(definition: StudyDefinition) -> Iterator[str]:
+    """Questions that speak of colour vision or health and do not say what that means for their answers."""
+    for question in definition.questions:
+        if not question.speaks_of_health or question.special:
+            continue
+        if question.special is None:
+            yield (
+                f"question {question.id!r} speaks of health: its answers are left out of export --cleaned "
+                "and --public; write special = true, or special = false if they are no data on health"
+            )
+        else:
+            yield (
+                f"question {question.id!r} speaks of health and says special = false: its answers are in "
+                "every export, also in one for publication"
+            )
+
+
 def _undeclared(definition: StudyDefinition) -> Iterator[Problem]:
     """What people are not told, if the study does not declare it: they must learn it, and may then decide
     again whether their answers are used."""

@@ -63,7 +63,7 @@ def package(folder: Path, frames: Frames, facts: StudyFacts) -> dict[str, Any]:
     folder.mkdir()
     delimited.write(frames, folder)
     accompany.write_conditions(folder, facts)
-    accompany.write_scripts(folder, facts.paradigm)
+    accompany.write_scripts(folder, facts.paradigm, facts.level)
     (folder / "definition.json").write_text(
         json.dumps({"design": dict(facts.design)}, indent=1, sort_keys=True) + "\n"
     )

@@ -42,7 +42,7 @@ PICTURE = view_file("0" * 64)
 """All stimuli are records of one file."""
 
 
-def definition(slots: int) -> StudyDefinition:
+def definition(slots: int, **tables: Any) -> StudyDefinition:
     return StudyDefinition.model_validate(
         {
             "slug": "wolf-or-husky",
@@ -70,13 +70,14 @@ def definition(slots: int) -> StudyDefinition:
             "checks": {"instructed": 2, "repeat": 2},
             "ethics": {"contact": "lab@example.org"},
             "reward": {"expected_minutes": 5},
+            **tables,
         }
     )
 
 
-def opened(slots: int = 4) -> Study:
-    """The study with its items, stimuli (records only) and plans."""
-    wanted = definition(slots)
+def opened(slots: int = 4, **tables: Any) -> Study:
+    """The study with its items, stimuli (records only) and plans; `tables` of its file besides or instead."""
+    wanted = definition(slots, **tables)
     study = Study.objects.create(
         slug=wanted.slug,
         title=wanted.title,

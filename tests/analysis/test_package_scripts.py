@@ -100,6 +100,15 @@ def test_it_gives_the_numbers_of_the_report(
     assert not manifest.check(folder).problems, "the script wrote into the package"
 
 
+def test_it_takes_the_level_of_the_plan(script: Callable[..., tuple[Numbers, str]], tmp_path: Path) -> None:
+    study = opened(12, preregistration={"alpha": 0.01})
+    full(study)
+    folder, report = package(study, tmp_path / "out")
+    numbers, printed = script(folder)
+    assert report["planned"]["level"] == 0.99 and "99 % together" in printed
+    assert agrees(report, numbers) > 40
+
+
 def test_it_keeps_the_rules_for_few_people_and_uneven_plans(
     script: Callable[..., tuple[Numbers, str]], tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ from analysis.exports.release import Request, export_study
 from analysis.frames import Frames, frame
 from experiments.kinds import KINDS, get_kind
 from experiments.models import Event, Gate, Response, Session, Study
+from experiments.page_tables import QuestionTable
 from tests.analysis.stored import opened, sitting
 
 MARK = "quokka"
@@ -158,3 +159,69 @@ def test_the_command_makes_it(study: Study, tmp_path: Path) -> None:
     call_command("export", study.slug, "--out", str(tmp_path / "out"), "--public", stdout=StringIO())
     content = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert content["public"] is True and content["seals"] == {"human": "open"}
+
+
+SIGHT = "Do you have difficulty telling some colours apart?"
+SPECIAL = {"id": "colours", "kind": "choice", "prompt": SIGHT, "choices": ["no", "yes"], "when": "before"}
+ILL = {"id": "years", "kind": "number", "prompt": "For how long, in years?", "when": "before"}
+PLAIN = {"id": "age", "kind": "number", "prompt": "How old are you?", "when": "before"}
+
+
+def people_asked(**special: bool) -> Study:
+    """One person who answered about age, colours and years, on the last of which nothing but `special` tells
+    that it is about health."""
+    study = opened(questions=[PLAIN, SPECIAL, {**ILL, **special}])
+    session = sitting(study, "ada", condition="grad_cam")
+    answers = {"age": 41, "colours": "yes", "years": 739_193}
+    Gate.objects.filter(session=session, kind="questions_before").update(value=answers)
+    Study.objects.update(state="closed")
+    study.refresh_from_db()
+    return study
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("request_", [Request(public=True), Request(cleaned=True)])
+def test_answers_on_health_are_in_no_release(request_: Request, tmp_path: Path) -> None:
+    """Not a byte of a number that nothing else holds; of a choice neither row, key, codebook nor count."""
+    study = people_asked(special=True)
+    export_study(study, tmp_path / "out", request_)
+    whole = {path.name: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    assert not [name for name, data in whole.items() if re.search(rb"739.?193", data)]
+    questions = read(tmp_path / "out" / "questions.csv", "questions")
+    assert list(questions["question"]) == ["age"]
+    people = read(tmp_path / "out" / "participants.csv", "participants")
+    assert [json.loads(cell) for cell in people["answers"]] == [{"age": 41}]
+    told = [name for name, data in whole.items() if SIGHT.encode() in data]
+    assert told == ["definition.json"], "the question itself is part of the study"
+    export_study(study, tmp_path / "whole", Request())
+    assert b"739193" in (tmp_path / "whole" / "questions.csv").read_bytes()
+    assert SIGHT.encode() in (tmp_path / "whole" / "report-human.json").read_bytes()
+
+
+@pytest.mark.django_db
+def test_what_is_no_data_on_health_is_released(tmp_path: Path) -> None:
+    """The words alone make the question on colours special, and the other one none."""
+    export_study(people_asked(), tmp_path / "out", Request(public=True))
+    assert list(read(tmp_path / "out" / "questions.csv", "questions")["question"]) == ["age", "years"]
+    manifest_ = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert {"what": "answers on health: colours", "named_in": []} in manifest_["left_out"]
+
+
+@pure
+@pytest.mark.parametrize(
+    ("id_", "prompt", "is_special"),
+    [
+        ("colour_vision", "Is it hard for you?", True),
+        ("q1", "Are you color blind?", True),
+        ("q2", "Haben Sie eine Farbfehlsichtigkeit?", True),
+        ("q3", "Do you have a chronic illness?", True),
+        ("age", "How old are you?", False),
+        ("work", "How much have you worked with computer vision?", False),
+        ("strategy", "Which colours of the map helped you to decide?", False),
+    ],
+)
+def test_words_tell_a_question_on_health(id_: str, prompt: str, is_special: bool) -> None:
+    question = QuestionTable(id=id_, kind="text", prompt=prompt)
+    assert question.is_special == is_special
+    for said in (True, False):
+        assert question.model_copy(update={"special": said}).is_special == said

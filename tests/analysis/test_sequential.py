@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
+from analysis.stats.dunnett import critical_value
 from analysis.stats.results import StatsError
-from analysis.stats.sequential import LookPlan, crossing_probability, look, look_limits
+from analysis.stats.sequential import (
+    LookPlan,
+    Spending,
+    crossing_probability,
+    family_levels,
+    look,
+    look_limits,
+)
 from tests.proofs.chance import likely_share
 
 pytestmark = pytest.mark.pure
@@ -65,6 +74,41 @@ def test_a_look_says_continue_or_stop_and_nothing_else() -> None:
 
 def test_one_look_is_no_look() -> None:
     assert look_limits(LookPlan((1.0,))) == pytest.approx((1.959964,), abs=1e-6)
+
+
+def test_the_family_levels_of_one_contrast_are_those_of_its_limits() -> None:
+    for spending in ("obrien_fleming", "pocock"):
+        plan = LookPlan(FIVE, spending)
+        limits = 2 * norm.sf(look_limits(plan))
+        assert family_levels(plan, 1) == pytest.approx(limits, rel=1e-4, abs=1e-9)
+    with pytest.raises(StatsError, match="number of contrasts"):
+        family_levels(LookPlan(FIVE), 0)
+
+
+def rejected(levels: Sequence[float], sizes: Sequence[int], contrasts: int) -> float:
+    """The share of studies without any difference in which Dunnett's test of normal values rejects at a look:
+    sums of the first so many people per group, one pooled variance."""
+    rng = np.random.default_rng(9)
+    draws = rng.normal(size=(STUDIES, contrasts + 1, sizes[-1])).astype(np.float32)
+    loadings = np.full(contrasts, math.sqrt(0.5))
+    is_rejected = np.zeros(STUDIES, bool)
+    for level, n in zip(levels, sizes, strict=True):
+        seen, df = draws[:, :, :n], (contrasts + 1) * (n - 1)
+        means, pooled = seen.mean(axis=2), seen.var(axis=2, ddof=1).mean(axis=1)
+        t = np.abs(means[:, 1:] - means[:, :1]).max(axis=1) / np.sqrt(2 * pooled / n)
+        is_rejected |= t > critical_value(loadings, df, 1 - level)
+    return float(is_rejected.mean())
+
+
+@pytest.mark.parametrize(("spending", "contrasts"), [("obrien_fleming", 2), ("pocock", 2), ("pocock", 7)])
+def test_looks_at_several_contrasts_err_at_alpha_together(spending: Spending, contrasts: int) -> None:
+    """The error of the family over all looks is at most .05 within chance, with few people too, and not far
+    below; without the correction it is well above."""
+    sizes = (5, 10, 15, 30)
+    plan = LookPlan(tuple(n / sizes[-1] for n in sizes), spending)
+    error = rejected(family_levels(plan, contrasts), sizes, contrasts)
+    assert 0.035 < error <= likely_share(0.05, STUDIES).high
+    assert rejected([0.05] * 4, sizes, contrasts) > 0.1
 
 
 def test_looks_that_no_plan_names_are_refused() -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from io import StringIO
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from experiments.models import Preregistration, Study
 from experiments.preregistration_text import as_markdown
 from tests import world
+from tests.authority import authority
 from tests.experiments.protocols import RATING, TWO_MODELS, write
 
 pytestmark = pytest.mark.django_db
@@ -100,6 +102,22 @@ def test_the_form_of_the_registry_has_every_question(tmp_path: Path, store_folde
     assert "power" in parts(form["Sampling Plan"], "###")["Sample size rationale"].lower()
 
 
+def test_planned_looks_are_printed_with_their_levels(tmp_path: Path, store_folder: Path) -> None:
+    path = world.write_study(tmp_path / "small")
+    slots = re.sub(r"slots = \d+", "slots = 12", path.read_text())
+    path.write_text(f'{slots}\n[preregistration]\nlooks = [6]\nboundary = "pocock"\n')
+    told = parts(printed(path, "--preregistration"), "##")
+    assert "At 6 people kept per condition, the first" in told["Planned looks"]
+    assert "or until a planned look says stop" in told["Stopping rule"]
+    levels = told["Levels of the planned contrasts at each look"].splitlines()
+    assert [line.split(": ")[0] for line in levels] == ["- 6 people per condition", "- the end"]
+    assert all(0 < float(line.split(": ")[1].split()[0]) < 5 for line in levels)
+    assert (
+        "Error is spent as Pocock"
+        in parts(parts(printed(path, "--osf"), "##")["Sampling Plan"], "###")["Stopping rule"]
+    )
+
+
 def test_a_registry_that_is_named_later_is_stored_with_its_time(
     tmp_path: Path, store_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,3 +130,27 @@ def test_a_registry_that_is_named_later_is_stored_with_its_time(
     stored = Preregistration.objects.get()
     assert stored.registry == "https://osf.io/abc12" and stored.registry_named_at > stored.stored_at  # type: ignore[operator]
     assert "Registered at https://osf.io/abc12" in capsys.readouterr().out
+
+
+def test_a_time_stamp_is_verified_before_the_study_opens(
+    tmp_path: Path, store_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That of another plan leaves a draft; naming the file changes neither plan nor digest."""
+    path, asked = world.write_study(tmp_path / "small"), authority(tmp_path / "authority")
+    plain = path.read_text()
+    request, out = tmp_path / "plan.tsq", StringIO()
+    call_command("study_check", str(path), "--timestamp-request", str(request), "--quality", "0", stdout=out)
+    (path.parent / "plan.tsr").write_bytes(asked.reply(request.read_bytes()))
+    (path.parent / "root.pem").write_bytes(asked.root)
+    named = 'timestamp = "plan.tsr"\ntimestamp_certificates = "root.pem"\n'
+    path.write_text(f"{plain}\n[preregistration]\nalpha = 0.01\n{named}")
+    with pytest.raises(CommandError, match="stamps another plan"):
+        call_command("study_open", str(path), "--quality", "0")
+    assert Study.objects.get().state == "draft" and not Preregistration.objects.exists()
+    path.write_text(f"{plain}\n[preregistration]\n{named}")
+    call_command("study_open", str(path), "--quality", "0")
+    stamp = Preregistration.objects.get().timestamp
+    assert stamp["digest"] in out.getvalue() and stamp["authority"] == "CN=Test Authority"
+    told = capsys.readouterr().out
+    assert "Time stamp (RFC 3161) of CN=Test Authority" in told and "not independently" not in told
+    assert "after the study opened" not in told

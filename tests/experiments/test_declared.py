@@ -54,6 +54,11 @@ def test_what_is_declared_is_frozen_and_its_registry_is_not(tmp_path: Path) -> N
         ("smallest_effect = {}", ["give either { points = 5 }"]),
         ("smallest_effect = { points = -1 }", ["smallest_effect.points = -1", "greater than 0"]),
         ('registry = "osf.io/abc12"', ["'osf.io/abc12'", "must be the address of the registration"]),
+        ("looks = [10]", ["go together"]),
+        ('looks = [2]\nboundary = "pocock"', ["looks.0 = 2", "greater than or equal to 5"]),
+        ('looks = [9, 6]\nboundary = "pocock"', ["[9, 6] must rise"]),
+        ('looks = [6]\nboundary = "pocock"\ncontrasts = "tukey"', ["remove contrasts"]),
+        ('looks = [6]\nboundary = "pocock"', ["looks = [6]", "must lie below the 3 slots"]),
         ('hypotheses = ["H1"]', ["'H1'", "at least 10 characters"]),
         ('hypothesis = "One sentence."', ["is not a key of this table", "did you mean 'hypotheses'"]),
     ],
@@ -68,6 +73,7 @@ def test_it_refuses_what_cannot_be_a_plan(tmp_path: Path, table: str, told: list
     ("table", "told"),
     [
         ('contrasts = "tukey"', "rating has only those of its own. Remove it."),
+        ('looks = [6]\nboundary = "pocock"', "rating has none that can be looked at. Remove looks"),
         ("alpha = 0.01", "must be 0.05, the level at which the report of rating tests. Remove it."),
     ],
 )

@@ -1,1 +1,1 @@
-"""Scripts that are copied into a package as they stand: they import nothing of this project."""
+"""Scripts that are copied into a package with their study's level: they import nothing of this project."""

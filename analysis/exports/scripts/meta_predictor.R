@@ -13,6 +13,7 @@
 # five people in a condition or in the baseline no interval of Utility and no p of the contrast is given.
 
 LEVEL <- 0.95
+TOGETHER <- 0.95  # of intervals that hold together: what the study's plan declares
 PEOPLE_MIN <- 5
 UNEVEN <- 1.5
 NOT_RE_RUN <- c(
@@ -98,7 +99,7 @@ tail_of <- function(limit, loadings, df) {
   sum(u$w * dchisq(df * s^2, df) * 2 * df * s^2 * ((1 - inside) %*% (z$w * dnorm(z$x))))
 }
 critical <- function(loadings, df) {
-  uniroot(function(x) tail_of(x, loadings, df) - (1 - LEVEL), c(0.1, 200), tol = 1e-10)$root
+  uniroot(function(x) tail_of(x, loadings, df) - (1 - TOGETHER), c(0.1, 200), tol = 1e-10)$root
 }
 has_enough <- function(name) min(length(groups[[name]]), length(groups[[baseline]])) >= PEOPLE_MIN
 
@@ -173,7 +174,7 @@ if (length(usable) >= 2) {
       df_within = fitted$Df[2], eta_squared = fitted$`Sum Sq`[1] / sum(fitted$`Sum Sq`))
   # Tukey-Kramer. qtukey is exact to four digits only; the root of ptukey is exact.
   k <- length(usable); df <- fitted$Df[2]
-  width <- uniroot(function(q) ptukey(q, k, df) - LEVEL, c(0.1, 200), tol = 1e-10)$root
+  width <- uniroot(function(q) ptukey(q, k, df) - TOGETHER, c(0.1, 200), tol = 1e-10)$root
   pairs <- combn(names(usable), 2)
   for (i in seq_len(ncol(pairs))) {
     x <- usable[[pairs[1, i]]]; y <- usable[[pairs[2, i]]]
@@ -204,7 +205,7 @@ rows <- do.call(rbind, lapply(seq_len(nrow(conditions)), function(i) {
     p = get("dunnett", "p"))
 }))
 names(rows) <- c("condition", "n", paste0("block_", colnames(by_block)), "mean %", "95 %", "utility",
-                 "95 % together", "p (Dunnett)")
+                 paste(signif(100 * TOGETHER, 4), "% together"), "p (Dunnett)")
 options(width = 200)
 print(rows, row.names = FALSE, right = FALSE)
 if (!is.na(of("anova", "", "F"))) {

@@ -26,6 +26,7 @@ from scipy.optimize import brentq
 from scipy.stats import chi2, f_oneway, norm, studentized_range, t
 
 LEVEL = 0.95
+TOGETHER = 0.95  # of intervals that hold together: what the study's plan declares
 PEOPLE_MIN = 5
 UNEVEN = 1.5
 NOT_RE_RUN = (
@@ -88,7 +89,7 @@ def tail(limit: float, loadings: list[float], df: float) -> float:
 
 
 def critical(loadings: list[float], df: float) -> float:
-    return float(brentq(lambda x: tail(x, loadings, df) - (1 - LEVEL), 0.1, 200.0, xtol=1e-10))
+    return float(brentq(lambda x: tail(x, loadings, df) - (1 - TOGETHER), 0.1, 200.0, xtol=1e-10))
 
 
 def ratio(x: pd.Series, y: pd.Series) -> dict[str, float]:
@@ -187,7 +188,7 @@ def anova_and_tukey(made: Numbers, groups: dict[str, pd.Series]) -> None:
     made["anova", "", "F"], made["anova", "", "p"] = float(result.statistic), float(result.pvalue)
     made["anova", "", "df_between"], made["anova", "", "df_within"] = len(groups) - 1, df
     made["anova", "", "eta_squared"] = between / (between + within)
-    width = studentized_range.ppf(LEVEL, len(groups), df)
+    width = studentized_range.ppf(TOGETHER, len(groups), df)
     for first, second in combinations(groups, 2):
         x, y = groups[first], groups[second]
         difference = x.mean() - y.mean()
@@ -213,7 +214,8 @@ def show(made: Numbers, conditions: pd.DataFrame) -> None:
         return "p < 0.001" if value < 0.001 else f"p = {cell(part, name, 'p')}"
 
     blocks = sorted({m for part, _, m in made if part == "conditions" and m.startswith("block_")})
-    heads = ["condition", "n", *blocks, "mean %", "95 %", "utility", "95 % together", "p (Dunnett)"]
+    together = f"{100 * TOGETHER:.4g} % together"
+    heads = ["condition", "n", *blocks, "mean %", "95 %", "utility", together, "p (Dunnett)"]
     rows = [heads]
     for name, label in zip(conditions["condition"], conditions["label"], strict=True):
         ends = [cell("conditions", name, f"accuracy_{end}", 1, 100) for end in ("low", "high")]

@@ -13,7 +13,7 @@ from crowd.recruiting.cells import CELLS
 from crowd.recruiting.checking import DryRun, dry_run, rows_of_blind, warnings_of
 from crowd.recruiting.listing import list_items
 from crowd.recruiting.measured import print_quality
-from crowd.recruiting.preregistering import document, osf_document
+from crowd.recruiting.preregistering import document, osf_document, write_request
 from crowd.recruiting.rated import rated_lines, rated_tables
 from crowd.recruiting.screened import COLUMNS, screened_in, screened_rows, screened_title
 from crowd.recruiting.told import print_models
@@ -67,6 +67,13 @@ class Command(StudyCommand):
             help="print the plan as answers to the OSF Preregistration form, as Markdown, instead",
         )
 
+        parser.add_argument(
+            "--timestamp-request",
+            type=Path,
+            metavar="FILE",
+            help="write a request for a time stamp (RFC 3161) over the plan's SHA-256 there, instead",
+        )
+
     def handle(
         self,
         *args: Any,
@@ -77,7 +84,8 @@ class Command(StudyCommand):
         osf: bool,
         **options: Any,
     ) -> None:
-        path, is_document = find_study(study, tuple(settings.STUDY_DIRS)), preregistration or osf
+        path, request = find_study(study, tuple(settings.STUDY_DIRS)), options["timestamp_request"]
+        is_document = preregistration or osf or request is not None
         with Terminal() as terminal:
             store = open_store(settings.STORAGE_URL)
             if options["items"] is not None:
@@ -95,7 +103,9 @@ class Command(StudyCommand):
                 lambda models: None if is_document else print_models(models, terminal),
                 drawn=not is_document,
             )
-            if is_document:
+            if request is not None:
+                self.stdout.write(write_request(run, request))
+            elif is_document:
                 self.stdout.write(osf_document(run) if osf else document(run))
             else:
                 _print(run, terminal, pairs)

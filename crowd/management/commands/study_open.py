@@ -15,6 +15,7 @@ from experiments.opening import open_study
 from experiments.preregistration import name_registry, plan_sentence
 from experiments.study_file import find_study, load_study, material_folder
 from experiments.terminal import Terminal
+from experiments.timestamps import stamp_files
 
 
 class Command(StudyCommand):
@@ -36,8 +37,10 @@ class Command(StudyCommand):
         path = find_study(study, tuple(settings.STUDY_DIRS))
         with Terminal() as terminal:
             slug = build_study(path, terminal)
-            opened = open_study(Study.objects.get(slug=slug), terminal.progress)
-            name_registry(opened, load_study(path).preregistration)
+            declared = load_study(path).preregistration
+            stamp = stamp_files(path.parent, declared)
+            opened = open_study(Study.objects.get(slug=slug), terminal.progress, stamp)
+            name_registry(opened, declared)
             slots = Slot.objects.filter(study=opened, pilot=False)
             terminal.line(
                 f"{slug} is open: {slots.count()} slots, "
