@@ -66,7 +66,7 @@ def checked_level(level: float) -> float:
 def checked_number(value: Any, what: str) -> float:
     """A finite number, not text. Raises StatsError."""
     # LARGEST is no float32, and whole numbers may be larger than any float.
-    wide = float(value) if isinstance(value, np.floating) else value
+    wide: Any = float(value) if isinstance(value, np.floating) else value
     if not isinstance(wide, (int, float, np.integer)) or not abs(wide) <= LARGEST:  # NaN too
         raise StatsError(f"{what} is {repr(value):.40}; give a number of magnitude at most {LARGEST:g}.")
     return float(value)

@@ -85,6 +85,11 @@ TABLE_CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (posthoc, "benjamini_hochberg"): (st.one_of(st.lists(st.floats(0, 1), max_size=5), lists),),
     (nonparametric, "signed_rank_interval"): (some_values, some_values, LEVEL),
     (equivalence, "equivalent_means"): (lists, lists, st.one_of(st.floats(0, 2), anything)),
+    (equivalence, "equivalent_changes"): (
+        some_values,
+        some_values,
+        st.one_of(st.floats(0, 2), anything),
+    ),
     (equivalence, "equivalent_shares"): (counts, counts, counts, counts, levels),
     (proportions, "odds_ratio"): (counts, counts, counts, counts, LEVEL),
     (reliability, "split_half"): (
