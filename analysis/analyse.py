@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,7 +15,7 @@ from analysis.item_procedures import mixed_model, of_items, of_times
 from analysis.result_tables import Results, ResultTable, counted
 from analysis.stats.anova import one_way
 from analysis.stats.dunnett import dunnett
-from analysis.stats.equivalence import equivalent_means, equivalent_shares
+from analysis.stats.equivalence import Equivalence, equivalent_changes, equivalent_means, equivalent_shares
 from analysis.stats.factorial import SumOfSquares, factorial_anova
 from analysis.stats.nonparametric import mann_whitney, signed_rank, signed_rank_interval
 from analysis.stats.paired import Correction, paired_differences
@@ -120,6 +120,23 @@ def _check_design(table: TidyTable, plan: AnalysisPlan) -> None:
     if plan.control and (not compared or plan.control not in table.levels[factor[0]]):
         known = ", ".join(table.levels[factor[0]]) if compared else "none, for there is not one factor"
         raise BadTable(f"The control {plan.control!r} is no level; the levels are: {known}.")
+    if plan.margin and not compared:
+        raise BadTable(
+            "--margin compares the levels of one factor; with "
+            f"{len(roles.between) + len(roles.within)} factors leave it out, or name one factor."
+        )
+    if (plan.plan or plan.separate_variances) and (roles.within or roles.covariates or not compared):
+        raise BadTable(
+            "--plan and --separate-variances are of one factor between people without covariates; leave them "
+            "out: pairs within people are compared with themselves, corrected by --correction."
+        )
+    if plan.separate_variances and (not plan.control or plan.plan not in ("", "dunnett")):
+        raise BadTable(
+            "--separate-variances is of Dunnett's test: name its --control, or leave it out (Games-Howell "
+            "has separate variances, Tukey-Kramer has not)."
+        )
+    if plan.correction != "holm" and (roles.between or not roles.within):
+        raise BadTable("--correction is of pairs within people; pairs between people have the --plan.")
     if plan.plan == "dunnett" and not plan.control:
         raise BadTable("Dunnett's test compares with a control: name it by --control.")
 
@@ -174,8 +191,14 @@ def _between(results: Results, table: TidyTable, plan: AnalysisPlan) -> None:
     _rank_tests(results, groups)
     if table.is_binary and len(table.rows) == len(table.people):
         _shares(results, groups, plan)
-    if plan.margin:
-        _equivalence(results, table, groups, plan)
+    if plan.margin and table.is_binary and len(table.rows) == len(table.people):
+
+        def of_shares(x: NDArray[np.float64], y: NDArray[np.float64]) -> Equivalence:
+            return equivalent_shares(int(x.sum()), x.size, int(y.sum()), y.size, plan.margin)
+
+        _equivalence(results, groups, plan, "score test of shares", of_shares)
+    elif plan.margin:
+        _equivalence(results, groups, plan, "Welch", lambda x, y: equivalent_means(x, y, plan.margin))
 
 
 def _pairs(results: Results, groups: Groups, plan: AnalysisPlan) -> None:
@@ -257,26 +280,22 @@ def _shares(results: Results, groups: Groups, plan: AnalysisPlan) -> None:
     results.add(ResultTable("shares", "Shares", rows, note))
 
 
-def _equivalence(results: Results, table: TidyTable, groups: Groups, plan: AnalysisPlan) -> None:
-    reference = _reference(groups, plan)
-    is_share = table.is_binary and len(table.rows) == len(table.people)
+def _equivalence(
+    results: Results,
+    values: Mapping[str, NDArray[np.float64]],
+    plan: AnalysisPlan,
+    method: str,
+    test: Callable[[NDArray[np.float64], NDArray[np.float64]], Equivalence],
+) -> None:
+    reference = _reference(values, plan)
 
     def made() -> list[Row]:
-        rows: list[Row] = []
-        for name, values in groups.items():
-            if name == reference:
-                continue
-            other = groups[reference]
-            if is_share:
-                test = equivalent_shares(
-                    int(values.sum()), values.size, int(other.sum()), other.size, plan.margin
-                )
-            else:
-                test = equivalent_means(values, other, plan.margin)
-            rows.append({"first": name, "second": reference, **test.table()[0]})
-        return rows
+        return [
+            {"first": name, "second": reference, **test(each, values[reference]).table()[0]}
+            for name, each in values.items()
+            if name != reference
+        ]
 
-    method = "score test of shares" if is_share else "Welch"
     title = f"Equivalence within {plan.margin:g}, two one-sided tests, {method}"
     note = "low and high: 90 %. p is not corrected for several comparisons."
     results.attempt("equivalence", title, made, note, level=0.90)
@@ -346,6 +365,8 @@ def _within(results: Results, table: TidyTable, plan: AnalysisPlan) -> None:
     )
     if groups is None:
         _within_pairs(results, table.cells, names, plan)
+    if plan.margin:
+        _equivalence(results, by_cell, plan, "paired t", lambda x, y: equivalent_changes(x, y, plan.margin))
 
 
 def _product(levels: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,14 +82,17 @@ def read_table(path: Path) -> pd.DataFrame:
         raise BadTable(
             f"{path.name}: pandas has no reader of Parquet here; install pyarrow, or save the table as CSV."
         ) from error
-    except (
-        OSError,
-        UnicodeDecodeError,
-        pd.errors.ParserError,
-        pd.errors.EmptyDataError,
-        ValueError,
-    ) as error:
-        raise BadTable(f"{path.name} cannot be read as a table: {str(error).splitlines()[0]}.") from error
+    except UnicodeDecodeError as error:
+        raise BadTable(f"{path.name} is not in UTF-8; save it as CSV in UTF-8.") from error
+    except pd.errors.EmptyDataError as error:
+        raise BadTable(
+            f"{path.name} cannot be read as a table, for it is empty; give the names of the columns in its "
+            "first line."
+        ) from error
+    except (OSError, pd.errors.ParserError, ValueError) as error:
+        reason = str(error).splitlines()[0].rstrip(". ")
+        remedy = "give a CSV with as many cells in every row as in the first, or a Parquet file"
+        raise BadTable(f"{path.name} cannot be read as a table: {reason}; {remedy}.") from error
     return frame
 
 
@@ -108,16 +113,22 @@ def tidy(frame: pd.DataFrame, roles: Roles) -> TidyTable:
     person = roles.subject or ""
     levels = {name: tuple(_in_order(rows[name])) for name in (*roles.between, *roles.within)}
     for name, values in levels.items():
+        lost = _lost(frame[name], values, notes)
         if len(values) < 2:
+            why = f"; {lost} has no row without a missing value" if lost else ""
             raise BadTable(
-                f"Column {name!r} has one value only ({values[0]}), so nothing can be compared; name another."
+                f"Column {name!r} has one value only ({values[0]}){why}, so nothing can be compared; "
+                f"{'look at the missing values' if lost else 'name another'}."
             )
     people = _people(rows, roles, person)
     _check_repeats(rows, roles, person, notes)
     cells, people, rows = _cells(rows, people, roles, levels, person, notes)
     # A level may be left without people.
     for name in roles.between:
-        levels[name] = tuple(value for value in levels[name] if value in set(people[name]))
+        there = tuple(value for value in levels[name] if value in set(people[name]))
+        if gone := ", ".join(value for value in levels[name] if value not in there):
+            notes.append(f"{name}: {gone} has no person with all cells and is not compared.")
+        levels[name] = there
         if len(levels[name]) < 2:
             raise BadTable(
                 f"Only one group of {name!r} has people with all cells; look at the missing values."
@@ -129,7 +140,10 @@ def _check_columns(frame: pd.DataFrame, roles: Roles) -> None:
     columns = [str(name) for name in frame.columns]
     unknown = [name for name in roles.used if name not in columns]
     if unknown:
-        raise BadTable(f"There is no column {unknown[0]!r}; the table has: {', '.join(columns)}.")
+        # One column with such marks in its name is a table that another program separates otherwise.
+        other = len(columns) == 1 and any(mark in columns[0] for mark in ";\t")
+        remedy = " Separate the cells by commas: save the table as CSV (comma) again." if other else ""
+        raise BadTable(f"There is no column {unknown[0]!r}; the table has: {', '.join(columns)}.{remedy}")
     twice = [name for name in roles.used if roles.used.count(name) > 1]
     if twice:
         raise BadTable(f"Column {twice[0]!r} is named for two roles; name it once.")
@@ -157,16 +171,23 @@ def _typed(frame: pd.DataFrame, roles: Roles, notes: list[str]) -> pd.DataFrame:
             wrong = values.isna() & ~lacks
             if wrong.any():
                 row = wrong.index[wrong][0]
+                is_comma = re.fullmatch(r"[-+]?\d*,\d+", text[row])
+                remedy = (
+                    "write decimals with a point"
+                    if is_comma
+                    else "recode it, for example right as 1 and wrong as 0"
+                )
                 raise BadTable(
                     f"Column {name!r} holds text in {wrong.sum()} rows, first {text[row]!r} in row {row}: "
-                    "numbers are needed: recode it, for example right as 1 and wrong as 0."
+                    f"numbers are needed: {remedy}."
                 )
             typed[name] = values.astype("float64")
             lacks = lacks | ~np.isfinite(typed[name])
         else:
             typed[name] = text
         if lacks.any():
-            notes.append(f"{name} is missing in {int(lacks.sum())} of {len(frame)} rows ({_some(lacks)}).")
+            what = "missing or infinite" if name in numbers and np.isinf(typed[name]).any() else "missing"
+            notes.append(f"{name} is {what} in {int(lacks.sum())} of {len(frame)} rows ({_some(lacks)}).")
         missing = missing | lacks
     rows = pd.DataFrame(typed)[~missing]
     if not len(rows):
@@ -181,6 +202,15 @@ def _some(chosen: pd.Series) -> str:
     rows = list(chosen.index[chosen])
     more = f" and {len(rows) - NAMED_MAX} more" if len(rows) > NAMED_MAX else ""
     return f"row{'s' if len(rows) > 1 else ''} {', '.join(map(str, rows[:NAMED_MAX]))}{more}"
+
+
+def _lost(column: pd.Series, left: Sequence[str], notes: list[str]) -> str:
+    """The levels of a factor that missing values have emptied, which a note names."""
+    told = (name for name in _in_order(column.dropna().astype(str).str.strip()) if name not in MISSING_NAMES)
+    lost = ", ".join(name for name in told if name not in left)
+    if lost:
+        notes.append(f"{column.name}: {lost} has no row without a missing value and is not compared.")
+    return lost
 
 
 def _in_order(column: pd.Series) -> list[str]:

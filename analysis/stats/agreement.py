@@ -69,7 +69,7 @@ def krippendorff_alpha(
         raise StatsError("All ratings are equal, so alpha is not defined; look at the raw ratings.")
     interval = None
     if checked_count(draws, "The number of draws"):
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(checked_count(seed, "The seed"))
         chosen = (counts[rng.integers(0, len(counts), len(counts))] for _ in range(draws))
         drawn = [value for rows in chosen if (value := _alpha(rows, values, metric)) is not None]
         tail = 100 * (1 - checked_level(level)) / 2
@@ -152,7 +152,7 @@ def human_row(
     table, counts = table[enough], counts[enough]
     if len(table) < 2:
         raise StatsError(f"{len(table)} units have enough ratings; a human row needs at least 2.")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(checked_count(seed, "The seed"))
     units = np.arange(len(table))
     rows: list[tuple[float, float, float]] = []
     undefined = 0

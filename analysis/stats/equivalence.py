@@ -1,4 +1,5 @@
-"""Two groups against a declared smallest effect: equivalent, not inferior, worse, superior, or undecided.
+"""Groups, or conditions of the same people, against a declared smallest effect: equivalent, not inferior,
+worse, superior, or undecided.
 
 Two one-sided tests at 5 % (Schuirmann 1987) are the 90 % interval; the words are those of `margin`.
 """
@@ -87,8 +88,29 @@ def equivalent_means(
         raise StatsError("Neither group has any variance, so no test is defined; look at the raw responses.")
     shares = [part / sum(parts) for part in parts]
     df = 1 / (shares[0] ** 2 / (x.size - 1) + shares[1] ** 2 / (y.size - 1))
-    difference = float(x.mean() - y.mean())
+    return _by_t(float(x.mean() - y.mean()), se, df, bound, alpha)
 
+
+def equivalent_changes(first: ArrayLike, second: ArrayLike, margin: float) -> Equivalence:
+    """The two one-sided t tests of the differences of (n,) people who met both; `margin` as above.
+
+    Raises StatsError for a margin of 0 or less, fewer than two people, other people in `second`, or
+    differences that are all equal.
+    """
+    bound = _checked_margin(margin)
+    x, y = (checked_array(values, "A condition of the equivalence test") for values in (first, second))
+    if x.size != y.size or x.size < 2:
+        raise StatsError(
+            f"Equivalence within people needs both values of at least 2 people, got {x.size} and {y.size}."
+        )
+    changes = x - y
+    if not has_spread(changes):
+        raise StatsError("All differences are equal, so no test is defined; look at the raw responses.")
+    se = float(changes.std(ddof=1)) / math.sqrt(x.size)
+    return _by_t(float(changes.mean()), se, x.size - 1, bound)
+
+
+def _by_t(difference: float, se: float, df: float, bound: float, alpha: float = 0.05) -> Equivalence:
     def ends(level: float) -> Interval:
         half = float(student.ppf((1 + level) / 2, df)) * se
         return Interval(difference - half, difference + half, level)

@@ -107,7 +107,7 @@ def pair_power(
             "Power needs standard deviations of at least 0, not both 0, a share of people from 0 to 1 and "
             f"alpha in (0, 1), got {rater_sd}, {explanation_sd}, {person_share} and {alpha}."
         )
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(checked_count(seed, "The seed"))
     # Each explanation once per round; the two methods' explanations follow each other.
     explanation = np.tile(np.arange(2 * n), k)
     estimates, limits = np.empty(count), np.empty(count)

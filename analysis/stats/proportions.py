@@ -124,7 +124,7 @@ def compare_rates(
     observed = float(statistic(k))
     if min((n * rate).min(), (n * (1 - rate)).min()) >= 5:
         return RateComparison(observed, df, float(chi2.sf(observed, df)), "chi-square")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(checked_count(seed, "The seed"))
     drawn = statistic(rng.multivariate_hypergeometric(n, int(k.sum()), size=draws))
     p = (1 + int((drawn >= observed - 1e-9).sum())) / (draws + 1)
     return RateComparison(observed, df, p, "permutation")

@@ -65,8 +65,10 @@ def checked_level(level: float) -> float:
 
 def checked_number(value: Any, what: str) -> float:
     """A finite number, not text. Raises StatsError."""
-    if not isinstance(value, Real) or not abs(value) <= LARGEST:  # type: ignore[operator]  # NaN too
-        raise StatsError(f"{what} is {value!r}; give a number of magnitude at most {LARGEST:g}.")
+    # LARGEST is no float32, and whole numbers may be larger than any float.
+    wide: Any = float(value) if isinstance(value, np.floating) else value
+    if not isinstance(wide, (int, float, np.integer)) or not abs(wide) <= LARGEST:  # NaN too
+        raise StatsError(f"{what} is {repr(value):.40}; give a number of magnitude at most {LARGEST:g}.")
     return float(value)
 
 
@@ -74,7 +76,7 @@ def checked_count(value: Any, what: str, *, least: int = 0) -> int:
     """A whole number from `least` to COUNT_MAX. Raises StatsError."""
     is_whole = isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer())
     if not is_whole or not least <= value <= COUNT_MAX:
-        raise StatsError(f"{what} is {value!r}; give a whole number from {least} to {COUNT_MAX}.")
+        raise StatsError(f"{what} is {repr(value):.40}; give a whole number from {least} to {COUNT_MAX}.")
     return int(value)
 
 

@@ -84,7 +84,7 @@ def utilities(
     """
     checked_count(draws, "The number of draws", least=1)
     groups = _checked(scores, people, baseline)
-    streams = Streams(seed)
+    streams = Streams(checked_count(seed, "The seed"))
     tail = (1 - checked_level(level)) / 2
     drawn = {name: _draw(group.means, streams("utility", name), draws) for name, group in groups.items()}
     wide = _simultaneous(groups, baseline, checked_level(level if together is None else together))

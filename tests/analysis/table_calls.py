@@ -90,6 +90,11 @@ TABLE_CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
         st.one_of(st.floats(0, 2), anything),
         st.fixed_dictionaries({"alpha": alphas}),
     ),
+    (equivalence, "equivalent_changes"): (
+        some_values,
+        some_values,
+        st.one_of(st.floats(0, 2), anything),
+    ),
     (equivalence, "equivalent_shares"): (counts, counts, counts, counts, levels),
     (proportions, "odds_ratio"): (counts, counts, counts, counts, LEVEL),
     (reliability, "split_half"): (

@@ -11,6 +11,7 @@ import pandas as pd
 import pingouin
 import pytest
 from django.core.management import CommandError, call_command
+from statsmodels.stats.weightstats import ttost_paired
 
 from analysis.analyse import AnalysisPlan, analyse
 from analysis.result_tables import Results
@@ -225,6 +226,71 @@ def test_missing_values_are_counted_and_named(tmp_path: Path) -> None:
     assert "2 rows with a missing value are left out, 34 remain." in text and "n = 34 people" in text
 
 
+def test_a_level_that_missing_values_emptied_is_named() -> None:
+    """The others are compared as in a table that never had it."""
+    frame = between()
+    without = frame[frame["Arm"] != "l"]
+    frame.loc[frame["Arm"] == "l", "Points"] = np.nan
+    results = analyse(tidy(frame, Roles("Points", ("Arm",))), AnalysisPlan())
+    assert "Arm: l has no row without a missing value and is not compared." in results.notes
+    same = analyse(tidy(without, Roles("Points", ("Arm",))), AnalysisPlan())
+    assert table(results, "anova") == table(same, "anova")
+    assert not any("not compared" in note for note in same.notes)
+    frame.loc[frame["Arm"] == "r", "Points"] = np.inf
+    assert refused(frame, Roles("Points", ("Arm",))) == (
+        "Column 'Arm' has one value only (n); l, r has no row without a missing value, so nothing can be "
+        "compared; look at the missing values."
+    )
+
+
+def test_a_group_whose_people_all_lack_a_cell_is_named() -> None:
+    frame = trials()
+    frame["arm"] = frame["who"].map(lambda who: "abc"[int(who[1:]) % 3])
+    frame = frame[(frame["arm"] != "b") | (frame["help"] == "plain")]
+    results = analyse(
+        tidy(frame, Roles("right", ("arm",), ("help",), subject="who", item="picture")), AnalysisPlan()
+    )
+    assert "arm: b has no person with all cells and is not compared." in results.notes
+
+
+def test_infinite_values_are_called_so() -> None:
+    frame = between()
+    frame.loc[0, "Points"] = np.inf
+    results = analyse(tidy(frame, Roles("Points", ("Arm",))), AnalysisPlan())
+    assert "Points is missing or infinite in 1 of 36 rows (row 2)." in results.notes
+
+
+def test_people_within_conditions_are_held_against_the_smallest_effect() -> None:
+    """Witness: statsmodels' paired test of the people's means."""
+    roles = Roles("right", within=("help",), subject="who", item="picture")
+    (row,) = table(analyse(tidy(trials(), roles), AnalysisPlan(control="plain", margin=0.3)), "equivalence")
+    means = trials().pivot_table(index="who", columns="help", values="right")
+    p, low, _ = ttost_paired(means["helped"].to_numpy(), means["plain"].to_numpy(), -0.3, 0.3)
+    assert (row["first"], row["second"], row["margin"]) == ("helped", "plain", 0.3)
+    assert (row["p_equivalent"], row["p_noninferior"]) == pytest.approx((p, low[1]))
+
+
+def test_an_option_that_the_design_does_not_use_is_refused() -> None:
+    within = Roles("right", within=("help",), subject="who", item="picture")
+    two = Roles("Points", ("Arm", "Age"))
+    for roles, frame, plan, words in [
+        (two, between(), AnalysisPlan(margin=1), "with 2 factors leave it out"),
+        (Roles("Points"), between(), AnalysisPlan(margin=1), "with 0 factors leave it out"),
+        (within, trials(), AnalysisPlan(plan="games_howell"), "one factor between people"),
+        (within, trials(), AnalysisPlan(separate_variances=True), "one factor between people"),
+        (two, between(), AnalysisPlan(plan="tukey"), "one factor between people"),
+        (Roles("Points", ("Arm",)), between(), AnalysisPlan(separate_variances=True), "name its --control"),
+        (
+            Roles("Points", ("Arm",)),
+            between(),
+            AnalysisPlan(control="n", plan="games_howell", separate_variances=True),
+            "of Dunnett's test",
+        ),
+        (Roles("Points", ("Arm",)), between(), AnalysisPlan(correction="bh"), "pairs within people"),
+    ]:
+        assert words in refused(frame, roles, plan)
+
+
 def test_people_without_a_cell_are_left_out_and_named() -> None:
     frame = trials()[lambda rows: ~((rows["who"] == "p3") & (rows["help"] == "plain"))]
     results = analyse(
@@ -238,6 +304,8 @@ def test_it_refuses_text_one_group_and_an_empty_table() -> None:
     frame = between()
     frame["Points"] = ["yes", "no", "7"] * 12
     assert "holds text in 24 rows, first 'yes' in row 2" in refused(frame, Roles("Points", ("Arm",)))
+    frame["Points"] = ["7,5", "1", "-0,25"] * 12
+    assert "numbers are needed: write decimals with a point." in refused(frame, Roles("Points", ("Arm",)))
     frame = between()
     assert "one value only (n)" in refused(frame[frame["Arm"] == "n"], Roles("Points", ("Arm",)))
     assert "has no rows" in refused(frame.head(0), Roles("Points", ("Arm",)))
@@ -288,6 +356,15 @@ def test_a_file_that_is_no_table_is_named(tmp_path: Path) -> None:
         run_on(tmp_path / "empty.csv", "--dv", "x")
     with pytest.raises(CommandError, match=r"none\.csv cannot be read"):
         run_on(tmp_path / "none.csv", "--dv", "x")
+    for text, words in {
+        "g;x\na;1\n": "the table has: g;x. Separate the cells by commas",
+        "g\tx\na\t1\n": "Separate the cells by commas",
+        "g,x\n\xe4,1\n": "is not in UTF-8; save it as CSV in UTF-8",
+        "g,x\na,1\nb,2,3\n": "as many cells in every row",
+    }.items():
+        (tmp_path / "odd.csv").write_bytes(text.encode("latin-1"))
+        with pytest.raises(CommandError, match=words):
+            run_on(tmp_path / "odd.csv", "--dv", "x")
 
 
 def test_parquet_is_read_or_its_reader_is_named(tmp_path: Path) -> None:

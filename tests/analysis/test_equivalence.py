@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from statsmodels.stats.proportion import confint_proportions_2indep
-from statsmodels.stats.weightstats import ttost_ind
+from statsmodels.stats.weightstats import ttost_ind, ttost_paired
 
-from analysis.stats.equivalence import equivalent_means, equivalent_shares
+from analysis.stats.equivalence import equivalent_changes, equivalent_means, equivalent_shares
 from analysis.stats.results import StatsError
 
 pytestmark = pytest.mark.pure
@@ -20,6 +20,22 @@ def test_it_agrees_with_r_on_means() -> None:
     assert (result.narrow.low, result.narrow.high) == pytest.approx((-1.40529715707, 2.19863049040))
     assert (result.decision, result.is_noninferior, result.p) == ("equivalent", True, result.p_below)
     assert result.p == pytest.approx(ttost_ind(A, C, -3, 3, usevar="unequal")[0])
+
+
+def test_it_agrees_with_statsmodels_within_people() -> None:
+    """The p of pairs is smaller here than that of groups, for people differ more than they change."""
+    before = np.array(A)
+    after = before + [0.4, -0.2, 0.6, 0.1, 0.3, -0.1]
+    for first, second, margin in [(after, before, 0.5), (before, after, 0.3), (after, before, 3)]:
+        result = equivalent_changes(first, second, margin)
+        p, low, high = ttost_paired(np.asarray(first), np.asarray(second), -margin, margin)
+        assert (result.p, result.p_above, result.p_below) == pytest.approx((p, low[1], high[1]))
+        assert result.p < equivalent_means(first, second, margin).p
+        assert (result.decision == "equivalent") == (p < 0.05)
+    with pytest.raises(StatsError, match="both values of at least 2 people, got 6 and 5"):
+        equivalent_changes(before, after[:5], 1)
+    with pytest.raises(StatsError, match="All differences are equal"):
+        equivalent_changes(before, before + 1, 1)
 
 
 def test_it_agrees_with_r_on_shares() -> None:

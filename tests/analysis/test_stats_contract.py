@@ -6,6 +6,8 @@ import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from decimal import Decimal
+from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -60,8 +62,10 @@ tables = st.one_of(
     lists,
 )
 names = st.sampled_from("abc")
+OTHER_NUMBERS = [np.float32(0.9), np.float16(0.9), Fraction(9, 10), Decimal("0.9")]
 FEW_DRAWS = st.sampled_from([20, 0, -1, 2.5, "9", None])
-levels = st.one_of(st.just(0.95), st.floats(0, 1), anything)
+SEEDS = st.sampled_from([0, 3, -1, 2.5, "9", None])
+levels = st.one_of(st.just(0.95), st.floats(0, 1), anything, st.sampled_from(OTHER_NUMBERS))
 
 
 def some(values: st.SearchStrategy[Any], most: int = 3) -> st.SearchStrategy[dict[str, Any]]:
@@ -106,7 +110,7 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
         ratings,
         levels_of,
         st.sampled_from(["nominal", "ordinal", "interval"]),
-        st.fixed_dictionaries({"draws": FEW_DRAWS, "level": levels}),
+        st.fixed_dictionaries({"draws": FEW_DRAWS, "seed": SEEDS, "level": levels}),
     ),
     (agreement, "weighted_kappa"): (rater, rater, levels_of, st.sampled_from(["linear", "quadratic"])),
     (agreement, "spearman"): (rater, rater),
@@ -114,7 +118,7 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (agreement, "human_row"): (
         ratings,
         levels_of,
-        st.fixed_dictionaries({"leave_one_out": st.booleans(), "draws": FEW_DRAWS}),
+        st.fixed_dictionaries({"leave_one_out": st.booleans(), "draws": FEW_DRAWS, "seed": SEEDS}),
     ),
     (anova, "one_way"): (some(lists),),
     (anova, "one_way_from_summaries"): (st.lists(summaries, max_size=3),),
@@ -214,7 +218,7 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
         counts,
         st.fixed_dictionaries(
             {"pairs": counts, "rater_sd": anything, "explanation_sd": anything, "person_share": levels}
-            | {"alpha": levels, "draws": FEW_DRAWS}
+            | {"alpha": levels, "draws": FEW_DRAWS, "seed": SEEDS}
         ),
     ),
     (rank_power, "rank_power"): (
@@ -233,7 +237,7 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (proportions, "compare_rates"): (
         st.lists(counts, max_size=3),
         st.lists(counts, max_size=3),
-        st.fixed_dictionaries({"seed": st.just(1), "draws": FEW_DRAWS}),
+        st.fixed_dictionaries({"seed": SEEDS, "draws": FEW_DRAWS}),
     ),
     (results, "checked_level"): (levels,),
     (results, "checked_number"): (anything, st.just("It")),
@@ -246,7 +250,7 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (utility, "utilities"): (
         some(tables),
         names,
-        st.fixed_dictionaries({"seed": st.just(1), "draws": FEW_DRAWS}),
+        st.fixed_dictionaries({"seed": SEEDS, "draws": FEW_DRAWS}),
     ),
     (utility, "utility_trapezoid"): (lists, lists),
     (utility, "utility_mean_of_ratios"): (lists, lists),
