@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from analysis.reports.formats import ratio_sentence
 from analysis.result_tables import Results, ResultTable
 from analysis.stats.crossed import fit_crossed, likelihood_ratio, profile_interval
 from analysis.stats.reliability import intraclass, item_statistics, split_half
@@ -73,10 +74,7 @@ def mixed_model(results: Results, table: TidyTable, control: str) -> None:
             )
         whole = fit_crossed(answers, fixed, random)
         test = likelihood_ratio(whole, fit_crossed(answers, {}, random))
-        results.notes.append(
-            f"Mixed model, all levels of {factor} alike: likelihood ratio chi-square({test.df}) = "
-            f"{test.statistic:.2f}, p = {test.p:.4f}."
-        )
+        results.notes.append(f"Mixed model, all levels of {factor} alike: {ratio_sentence(test)}.")
         spread = ", ".join(f"{name} {sd:.2f}" for name, sd in whole.sds.items())
         results.notes.append(f"Mixed model, standard deviations in log odds: {spread}.")
         at_reference = whole.probabilities({})

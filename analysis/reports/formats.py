@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from analysis.stats.crossed import LikelihoodRatio
 from analysis.stats.results import Interval
 from experiments.declared import ALPHA
 
@@ -28,6 +29,14 @@ def p_value(p: float | None) -> str:
 def p_sentence(p: float) -> str:
     text = p_value(p)
     return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
+def ratio_sentence(ratio: LikelihoodRatio) -> str:
+    """A test of a mixed model: "likelihood ratio 8.10, F(3, 36) = 2.70, p = .060"."""
+    return (
+        f"likelihood ratio {number(ratio.statistic)}, F({ratio.df}, {ratio.df_error}) = {number(ratio.f)}, "
+        f"{p_sentence(ratio.p)}"
+    )
 
 
 def level(alpha: float) -> str:

@@ -18,6 +18,7 @@ from analysis.stats.association import rank_association
 from analysis.stats.blocked import randomised_block
 from analysis.stats.clustered import Clustered, clustered_difference, clustered_mean
 from analysis.stats.crossed import (
+    RATIO_KEYS,
     ROWS_MAX,
     CrossedFit,
     LikelihoodRatio,
@@ -318,9 +319,7 @@ class OrdinalTest:
             "rows": self.rows,
             "people": self.people,
             "pictures": self.pictures,
-            "chi_square": self.ratio.statistic if self.ratio else None,
-            "df": self.ratio.df if self.ratio else None,
-            "p": self.ratio.p if self.ratio else None,
+            **(self.ratio.as_json() if self.ratio else dict.fromkeys(RATIO_KEYS)),
             "p_people": self.p_people,
             "means": dict(self.means) if self.means else None,
             "sds": dict(self.sds) if self.sds else None,
@@ -358,11 +357,12 @@ def _ordinal_test(dataset: str, question: str, given: pd.DataFrame, names: Seque
         if len(given) > ROWS_MAX:
             raise StatsError(f"There are {len(given):,} ratings; a mixed model takes at most {ROWS_MAX:,}.")
         whole, part = _fits(given, names)
+        ratio = likelihood_ratio(whole, part)
     except StatsError as error:
         return replace(told, problem=str(error).rstrip("."), p_people=_person_level(given))
     return replace(
         told,
-        ratio=likelihood_ratio(whole, part),
+        ratio=ratio,
         means={name: _mean_point(whole, name, names) for name in names},
         sds=whole.sds,
         odds=_odds(whole, names) if len(given) <= CHEAP_ROWS and len(names) <= CHEAP_CONDITIONS else {},

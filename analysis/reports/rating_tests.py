@@ -14,6 +14,7 @@ from analysis.reports.formats import (
     p_sentence,
     p_value,
     percent,
+    ratio_sentence,
     stars,
 )
 from analysis.reports.rating_scores import (
@@ -169,10 +170,7 @@ def _ordinal_sentence(test: OrdinalTest, labels: Labels, names_dataset: bool) ->
     place = f"{labels[test.question]}{f', {test.dataset}' if names_dataset else ''}"
     if test.ratio is not None:
         what = finding(test.ratio.p, "the rating, by people like these of pictures like these,")
-        return (
-            f"{place}: \N{GREEK SMALL LETTER CHI}\N{SUPERSCRIPT TWO}({test.ratio.df}) = "
-            f"{number(test.ratio.statistic)}, {p_sentence(test.ratio.p)}: {what}."
-        )
+        return f"{place}: {ratio_sentence(test.ratio)}: {what}."
     if test.p_people is not None:
         what = finding(test.p_people, "the rating on these pictures")
         return (

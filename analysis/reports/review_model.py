@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.reports.base import Section, StudyFacts, Table
-from analysis.reports.formats import finding, number, p_sentence, percent
+from analysis.reports.formats import finding, number, percent, ratio_sentence
 from analysis.reports.review_rows import Declared, real
 from analysis.stats.crossed import CrossedFit, LikelihoodRatio, fit_crossed, likelihood_ratio
 from analysis.stats.results import Floats, StatsError
@@ -98,8 +98,7 @@ def model_section(rows: pd.DataFrame, facts: StudyFacts, told: Declared) -> Sect
         return Section("single_reviews", TITLE, None, (str(error),))
     labels = {c.name: c.label for c in facts.conditions}
     sentences = tuple(
-        f"{name.capitalize()}: \N{GREEK SMALL LETTER CHI}\N{SUPERSCRIPT TWO}({ratio.df}) = "
-        f"{number(ratio.statistic)}, {p_sentence(ratio.p)}: {finding(ratio.p, EFFECTS[name], BETWEEN[name])}."
+        f"{name.capitalize()}: {ratio_sentence(ratio)}: {finding(ratio.p, EFFECTS[name], BETWEEN[name])}."
         for name, ratio in made.tests.items()
     )
     sources = dict.fromkeys(name for name, _ in made.shares)
@@ -116,10 +115,7 @@ def model_section(rows: pd.DataFrame, facts: StudyFacts, told: Declared) -> Sect
     columns = ("Solutions of", "Accepted %, not explained", "Accepted %, explained")
     table = Table("single_reviews", "Modelled acceptance", columns, lines, note)
     content = {
-        "tests": {
-            name: {"chi_square": ratio.statistic, "df": ratio.df, "p": ratio.p}
-            for name, ratio in made.tests.items()
-        },
+        "tests": {name: ratio.as_json() for name, ratio in made.tests.items()},
         "shares": [
             {"name": name, "explained": value, "accepted": share}
             for (name, value), share in made.shares.items()

@@ -12,7 +12,7 @@ import pandas as pd
 
 from analysis.frames import Frames
 from analysis.reports.base import Section, StudyFacts, Table
-from analysis.reports.formats import finding, number, p_sentence, p_value, percent, stars
+from analysis.reports.formats import finding, number, p_value, percent, ratio_sentence, stars
 from analysis.reports.turing_mixed import (
     CROSSED_MIN,
     MixedTest,
@@ -130,13 +130,11 @@ def _single_answers(frames: Frames, facts: StudyFacts) -> tuple[tuple[str, ...],
     except StatsError as error:
         return (str(error),), None
     sentence = (
-        f"Single answers, people and texts at random: \N{GREEK SMALL LETTER CHI}\N{SUPERSCRIPT TWO}"
-        f"({test.ratio.df}) = {number(test.ratio.statistic)}, {p_sentence(test.ratio.p)}: "
+        f"Single answers, people and texts at random: {ratio_sentence(test.ratio)}: "
         f"{finding(test.ratio.p, 'agreement with the model of people who know the task and who do not')}; "
         f"modelled agreement {percent(test.shares[KNOWN])} % known, {percent(test.shares[MASKED])} % masked."
     )
-    ratio = {"chi_square": test.ratio.statistic, "df": test.ratio.df, "p": test.ratio.p}
-    return (sentence,), {**ratio, "shares": test.shares, "sds": test.sds}
+    return (sentence,), {**test.ratio.as_json(), "shares": test.shares, "sds": test.sds}
 
 
 def _means(rows: pd.DataFrame, name: str) -> dict[str, dict[str, float | None]]:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from analysis.frames import Frames
 from analysis.reports.base import Section, StudyFacts, Table
-from analysis.reports.formats import finding, number, p_sentence, p_value, percent, stars
+from analysis.reports.formats import finding, number, p_value, percent, ratio_sentence, stars
 from analysis.reports.turing_scores import scored_tests
 from analysis.stats.crossed import CrossedFit, LikelihoodRatio, fit_crossed, likelihood_ratio
 from analysis.stats.results import Floats, StatsError
@@ -192,10 +192,7 @@ def mixed_sections(frames: Frames, rows: pd.DataFrame, facts: StudyFacts) -> tup
 def _single(test: MixedTest, adjusted: Sequence[str], facts: StudyFacts, title: str) -> Section:
     labels = {c.name: c.label for c in facts.conditions}
     what = "agreement with the model, over people and texts like these,"
-    sentence = (
-        f"\N{GREEK SMALL LETTER CHI}\N{SUPERSCRIPT TWO}({test.ratio.df}) = {number(test.ratio.statistic)}, "
-        f"{p_sentence(test.ratio.p)}: {finding(test.ratio.p, what)}."
-    )
+    sentence = f"All conditions alike: {ratio_sentence(test.ratio)}: {finding(test.ratio.p, what)}."
     named = ", ".join(EFFECTS[name].lower() for name in adjusted)
     beside = f"In the model are also: {named}. " if named else ""
     table = Table(
@@ -207,9 +204,7 @@ def _single(test: MixedTest, adjusted: Sequence[str], facts: StudyFacts, title: 
         f"likelihood ratio. {beside}The tests above speak of people on these texts.",
     )
     content = {
-        "chi_square": test.ratio.statistic,
-        "df": test.ratio.df,
-        "p": test.ratio.p,
+        **test.ratio.as_json(),
         "shares": test.shares,
         "sds": test.sds,
         "adjusted": list(adjusted),
@@ -238,13 +233,14 @@ def _square(frames: Frames, rows: pd.DataFrame, facts: StudyFacts, model: Answer
         (
             EFFECTS[name],
             number(ratio.statistic),
-            str(ratio.df),
+            number(ratio.f),
+            f"{ratio.df}, {ratio.df_error}",
             p_value(ratio.p) + stars(ratio.p),
         )
         for name, ratio in effects.items()
     )
     means = tuple((EFFECTS[m.effect], _level_words(m, facts), str(m.scores), percent(m.mean)) for m in levels)
-    columns = ("Effect", "\N{GREEK SMALL LETTER CHI}\N{SUPERSCRIPT TWO}", "df", "p")
+    columns = ("Effect", "Likelihood ratio", "F", "df", "p")
     note = (
         "Each is left out of the mixed model of single answers in turn; likelihood ratio, not corrected. "
         "While all cells are filled every condition has each of them equally often, but for never following "
@@ -262,10 +258,7 @@ def _square(frames: Frames, rows: pd.DataFrame, facts: StudyFacts, model: Answer
         ),
     )
     content = {
-        "tests": {
-            name: {"chi_square": ratio.statistic, "df": ratio.df, "p": ratio.p}
-            for name, ratio in effects.items()
-        },
+        "tests": {name: ratio.as_json() for name, ratio in effects.items()},
         "means": [asdict(mean) for mean in levels],
     }
     return Section("square", "Effects of the square", content, problems, tables)

@@ -13,15 +13,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import brentq, minimize
 from scipy.special import expit
-from scipy.stats import chi2
+from scipy.stats import f as f_distribution
 
-from analysis.stats.results import Floats, Interval, Row, StatsError, checked_array, checked_level, finite
+from analysis.stats.containment import denominator_df
+from analysis.stats.results import (
+    Codes,
+    Floats,
+    Interval,
+    Row,
+    StatsError,
+    checked_array,
+    checked_level,
+    finite,
+)
 
-Codes = NDArray[np.intp]
 ROWS_MAX = 200_000
 LEVELS_MAX = 4000
 """Of all factors but the largest: their matrix is dense."""
@@ -31,6 +40,7 @@ ESTIMATE_MAX = 12.0
 DECREMENT = 1e-12
 STEPS_MAX = 100
 NODES = 41
+RATIO_KEYS = ("likelihood_ratio", "f", "df", "df_error", "p")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +87,25 @@ class CrossedFit:
 
 @dataclass(frozen=True, slots=True)
 class LikelihoodRatio:
-    """Twice the difference of the log-likelihoods of nested fits; `p` from chi-square with `df`."""
+    """Twice the difference of the log-likelihoods of nested fits. `p`: from F(df, df_error) of the statistic
+    over `df`, for chi-square, its limit, is exceeded too often with few people (see containment.py).
+    """
 
     statistic: float
     df: int
+    df_error: int
     p: float
+
+    @property
+    def f(self) -> float:
+        return self.statistic / self.df
+
+    def as_json(self) -> Row:
+        return dict(zip(RATIO_KEYS, (self.statistic, self.f, self.df, self.df_error, self.p), strict=True))
 
     def table(self) -> list[Row]:
         """One row."""
-        return [{"chi_square": self.statistic, "df": self.df, "p": self.p}]
+        return [self.as_json()]
 
 
 def fit_crossed(
@@ -103,23 +123,29 @@ def fit_crossed(
 
 
 def likelihood_ratio(whole: CrossedFit, part: CrossedFit) -> LikelihoodRatio:
-    """Tests the effects that `part` lacks; both must be fits of the same answers. Raises StatsError."""
-    df = whole.parameters - part.parameters
-    if whole.rows != part.rows or df < 1 or not np.array_equal(whole.data.y, part.data.y):
+    """Tests the effects that `part` lacks; both must be fits of the same answers and factors. Raises
+    StatsError, also if there are too few levels to judge the effects by."""
+    df = len(whole.effects) - len(part.effects)
+    is_nested = part.effects.keys() <= whole.effects.keys() and part.levels == whole.levels
+    if whole.rows != part.rows or df < 1 or not is_nested or not np.array_equal(whole.data.y, part.data.y):
         raise StatsError(
             f"The two fits have {whole.rows} and {part.rows} rows and {whole.parameters} and "
-            f"{part.parameters} parameters; compare a fit with a smaller one of the same answers."
+            f"{part.parameters} parameters; compare a fit with a smaller one of the same answers and factors."
         )
+    df_error = whole.data.df_error(part.data.x)
     statistic = max(0.0, 2 * (whole.log_likelihood - part.log_likelihood))
-    return LikelihoodRatio(statistic, df, float(chi2.sf(statistic, df)))
+    return LikelihoodRatio(statistic, df, df_error, float(f_distribution.sf(statistic / df, df, df_error)))
 
 
 def profile_interval(fit: CrossedFit, effect: str, *, level: float = 0.95) -> Interval:
-    """The profile likelihood interval of one fixed effect. An end beyond ESTIMATE_MAX is infinite."""
+    """The profile likelihood interval of one fixed effect: the values that the test with `likelihood_ratio`'s
+    reference does not reject. An end beyond ESTIMATE_MAX is infinite. Raises StatsError as the test does."""
     if effect not in fit.effects:
         raise StatsError(f"{effect!r} is no effect of this fit; it has {', '.join(fit.effects) or 'none'}.")
-    limit = float(chi2.isf(1 - checked_level(level), 1))
-    place = len(fit.thresholds) + list(fit.effects).index(effect)
+    column = list(fit.effects).index(effect)
+    df_error = fit.data.df_error(np.delete(fit.data.x, column, axis=1))
+    limit = float(f_distribution.isf(1 - checked_level(level), 1, df_error))
+    place = len(fit.thresholds) + column
     kept = np.delete(np.arange(fit.solution.size), place)
     best = fit.effects[effect]
 
@@ -173,6 +199,10 @@ class _Data:
         """Of the factors after the first, each row's place among all their levels."""
         starts = [sum(self.sizes[1:place]) for place in range(1, self.q)]
         return [code + start for code, start in zip(self.codes[1:], starts, strict=True)]
+
+    def df_error(self, kept: Floats) -> int:
+        """Of the test of all columns against the `kept` ones. Raises StatsError."""
+        return denominator_df(self.x, kept, dict(zip(self.factors, self.codes, strict=True)))
 
 
 def _data(

@@ -13,7 +13,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import approx_fprime
 from scipy.special import expit
-from scipy.stats import norm
+from scipy.stats import chi2, norm
+from scipy.stats import f as f_distribution
 
 from analysis.stats import crossed
 from analysis.stats.crossed import CrossedFit, fit_crossed, likelihood_ratio, profile_interval
@@ -56,8 +57,11 @@ def test_the_ratio_is_that_of_r_s_fits(fits: tuple[CrossedFit, CrossedFit, dict[
     ratio = likelihood_ratio(fit, without)
     difference = told["log_likelihood"] - told["log_likelihood_without"]
     assert ratio.df == 2 and ratio.statistic == pytest.approx(2 * difference, abs=2e-3)
-    # Chi-square with two degrees of freedom has this closed form.
-    assert ratio.p == pytest.approx(math.exp(-ratio.statistic / 2))
+    # R refers it to chi-square; here 45 people in three conditions are the denominator. F(2, v) has this
+    # closed form, whose limit is that of chi-square, exp(-ratio / 2).
+    assert ratio.df_error == 45 - 3
+    assert ratio.p == pytest.approx((1 + ratio.statistic / 42) ** -21)
+    assert ratio.p > math.exp(-ratio.statistic / 2)
 
 
 def test_the_gradient_is_that_of_plain_differences() -> None:
@@ -71,9 +75,22 @@ def test_the_gradient_is_that_of_plain_differences() -> None:
 
 
 def test_a_profile_interval_is_that_of_r() -> None:
-    """R: confint(m, method = "profile")."""
-    interval = profile_interval(fit_crossed(*stored("binary")), "condition1")
+    """R: confint(m, method = "profile"), whose limit is that of chi-square: F(1, 42) has it at this level."""
+    fit = fit_crossed(*stored("binary"))
+    level = float(f_distribution.cdf(chi2.isf(0.05, 1), 1, 42))
+    interval = profile_interval(fit, "condition1", level=level)
+    assert 0.94 < level < 0.95
     assert [interval.low, interval.high] == pytest.approx(WITNESS["glmer_profile"], abs=1e-3)
+
+
+def test_an_interval_ends_where_the_test_begins_to_reject() -> None:
+    """At the level of 1 - p an end of the interval is 0."""
+    answers, fixed, factors = stored("binary")
+    rest = {"condition2": fixed["condition2"]}
+    fit = fit_crossed(answers, fixed, factors)
+    p = likelihood_ratio(fit, fit_crossed(answers, rest, factors)).p
+    interval = profile_interval(fit, "condition1", level=1 - p)
+    assert interval.low == pytest.approx(0, abs=1e-3) and interval.high > 1
 
 
 def test_shares_are_those_of_the_whole_population(
@@ -113,3 +130,8 @@ def test_bad_input_gets_a_sentence() -> None:
         profile_interval(fit, "condition1")
     with pytest.raises(StatsError, match="compare a fit with a smaller one"):
         likelihood_ratio(fit, fit)
+    # A smaller fit is no part if it has other factors or columns.
+    whole = fit_crossed(answers, fixed, factors)
+    for part in (fit, fit_crossed(answers, {"other": fixed["condition1"]}, factors)):
+        with pytest.raises(StatsError, match="of the same answers and factors"):
+            likelihood_ratio(whole, part)

@@ -264,7 +264,7 @@ INTERNAL = {
     "checked_spreads",
     "critical_value",
     "decided",
-} | {"largest_tail"}
+} | {"largest_tail", "denominator_df"}
 """Of checked values, or of results."""
 
 
@@ -314,7 +314,7 @@ def test_a_result_is_a_table_of_its_own_numbers() -> None:
         agreement.human_row(votes, (1, 2, 3, 4, 5), leave_one_out=False, draws=20),
         clustered.clustered_mean(answers, people, items),
         association.rank_association(answers, answers[::-1], people),
-        crossed.LikelihoodRatio(4.2, 1, 0.04),
+        crossed.LikelihoodRatio(4.2, 1, 36, 0.048),
     ]
     for result in results_made:
         (row,) = table_rows(result)

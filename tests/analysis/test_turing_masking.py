@@ -67,7 +67,7 @@ def test_a_planted_difference_is_told_by_both_tests() -> None:
     content = report(crossed({"known": 0.85, "masked": 0.5}, 8, 2), turing_facts()).json()["masking"]
     assert content["rows"][0]["p"] < 0.001 and content["rows"][0]["effect"] > 0.3
     single = content["single_answers"]
-    assert single["df"] == 1 and single["p"] < 0.001
+    assert single["df"] == 1 and single["p"] < 0.001 and single["f"] == single["likelihood_ratio"]
     assert single["shares"]["known"] - single["shares"]["masked"] == pytest.approx(0.35, abs=0.12)
 
 

@@ -80,6 +80,8 @@ def test_a_planted_effect_is_found_under_its_own_name(effect: str) -> None:
     assert {name: row["df"] for name, row in tests.items()} == {
         "period": 2, "before": 2, "sequence": 5, "subset": 2
     }  # fmt: skip
+    # Orders are judged by 36 people (less 1, less 5), subsets by the 30 texts (less 1, less 2).
+    assert [tests[name]["df_error"] for name in ("sequence", "subset")] == [36 - 1 - 5, 30 - 1 - 2]
     assert tests[effect]["p"] < 0.001
     assert content["single_answers"]["p"] > 0.01, "it is no effect of conditions"
 
