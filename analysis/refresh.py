@@ -12,7 +12,7 @@ from django.utils import timezone
 from analysis import models
 from analysis.departures import report_facts
 from analysis.families import extension_sections
-from analysis.reports import REPORTERS
+from analysis.reports import REPORTERS, held_for
 from analysis.reports.html import page
 from analysis.reports.making import reported, reporter_of, with_sections
 from analysis.reports.report import Report
@@ -36,7 +36,7 @@ def make_report(
     """
     name = reporter_of(study.paradigm, reporter_name)
     made_at = f"{timezone.now():%Y-%m-%d %H:%M} UTC"
-    frames = read_frames(study, release=release, progress=progress)
+    frames = read_frames(study, release=release, progress=progress, held=held_for(name))
     report = reported(frames, report_facts(study, origin), name, origin, made_at)
     return with_sections(report, extension_sections(study, origin, frames.only(origin)))
 

@@ -12,6 +12,7 @@ from analysis.exports import manifest
 from analysis.exports.base import ExportError
 from analysis.exports.study_file import OriginFile, StudyFile, read_study_file, read_tables
 from analysis.frames import Frames
+from analysis.reports import held_for
 from analysis.reports.base import Main, ReportError, Section
 from analysis.reports.making import reported, reporter_of
 from analysis.reports.report import Report
@@ -42,7 +43,8 @@ def rebuilt(folder: Path, origin: str = "", made_at: str = "") -> Report:
     part = content.origins[chosen]
     if part.why:
         raise ReportError(part.why)
-    report = made_from(read_tables(folder, content), content, chosen, made_at)
+    held = held_for(reporter_of(content.paradigm))
+    report = made_from(read_tables(folder, content, held), content, chosen, made_at)
     if not part.absent:
         return report
     stored = json.loads((folder / part.report).read_text(encoding="utf-8"))
