@@ -6,7 +6,7 @@ study's kinds of trial declare; no other column is in any table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -397,9 +397,11 @@ class Asked:
         }
 
 
-def columns_of(table: str, extra: Sequence[Column] = ()) -> tuple[Column, ...]:
-    """The columns of a table; `extra` are those that kinds of trial add to `trials`."""
-    return (*TABLES[table], *(extra if table == "trials" else ()))
+def columns_of(table: str, extra: Sequence[Column] = (), held: Collection[str] = ()) -> tuple[Column, ...]:
+    """The columns of a table; `extra` are those that kinds of trial add to `trials`. If `held` names
+    any, only those of the table's own that it names."""
+    own = tuple(column for column in TABLES[table] if not held or column.name in held)
+    return (*own, *(extra if table == "trials" else ()))
 
 
 def names(table: str, extra: Sequence[Column] = ()) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analysis.frames import Frames
+from analysis.reports import READ
 from analysis.reports.base import Section, Table, seal_of
 from analysis.reports.extension import (
     Member,
@@ -31,7 +32,7 @@ def has_family(study: Study) -> bool:
 
 
 def member_of(study: Study, origin: str, frames: Frames | None = None) -> Member:
-    frames = frames if frames is not None else read_frames(study).only(origin)
+    frames = frames if frames is not None else read_frames(study, held=READ).only(origin)
     opened_on = f"{study.opened_at:%Y-%m-%d}" if study.opened_at else ""
     return Member.of(frames, study_facts(study, origin), opened_on)
 

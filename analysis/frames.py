@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
@@ -52,56 +53,85 @@ class Tables(Protocol):
     def frames(self) -> Frames: ...
 
 
-def frame(table: str, rows: Rows, extra: Sequence[Column] = ()) -> pd.DataFrame:
+def frame(table: str, rows: Rows, extra: Sequence[Column] = (), held: Collection[str] = ()) -> pd.DataFrame:
     """Rows as a frame of that table: declared columns in declared order and dtype.
 
     Rows are sequences in column order, or mappings where a missing column becomes empty. `extra` are the
-    columns that kinds of trial add. Raises KeyError for a column that is not declared.
+    columns that kinds of trial add. `held` as for `conform`. Raises KeyError for a column that is not
+    declared.
     """
     rows, declared = list(rows), names(table, extra)
     unknown = {str(key) for row in rows if isinstance(row, Mapping) for key in row} - set(declared)
     if unknown:
         raise KeyError(f"{', '.join(sorted(unknown))}: not a column of {table}; declare it in columns.py.")
-    return conform(pd.DataFrame(rows, columns=list(declared)), table, extra)
+    return conform(pd.DataFrame(rows, columns=list(declared)), table, extra, held)
 
 
 def parts(
-    table: str, rows: Rows, extra: Sequence[Column] = (), size: int = PART_ROWS
+    table: str,
+    rows: Rows,
+    extra: Sequence[Column] = (),
+    size: int = PART_ROWS,
+    held: Collection[str] = (),
 ) -> Iterator[pd.DataFrame]:
     """The same from a stream in frames of `size` rows, so that a large study is never held as Python
     objects; a table without rows is one empty frame."""
     stream, has_rows = iter(rows), False
     while batch := list(islice(stream, size)):
         has_rows = True
-        yield frame(table, batch, extra)
+        yield frame(table, batch, extra, held)
     if not has_rows:
-        yield frame(table, [], extra)
+        yield frame(table, [], extra, held)
 
 
-def streamed(table: str, rows: Rows, extra: Sequence[Column] = (), size: int = PART_ROWS) -> pd.DataFrame:
+def streamed(
+    table: str,
+    rows: Rows,
+    extra: Sequence[Column] = (),
+    size: int = PART_ROWS,
+    held: Collection[str] = (),
+) -> pd.DataFrame:
     """The whole table from a stream."""
-    return joined(table, parts(table, rows, extra, size), extra)
+    return joined(parts(table, rows, extra, size, held))
 
 
-def joined(table: str, of: Iterable[pd.DataFrame], extra: Sequence[Column] = ()) -> pd.DataFrame:
-    """The whole table from its parts. Equal texts are one object, and columns are joined one by one, so that
-    no second copy of the table is held."""
-    known: dict[str, str] = {}
-    stored: dict[str, list[pd.Series]] = {name: [] for name in names(table, extra)}
+class Pieces:
+    """A table that grows by its parts. Equal texts are one object; no second copy of the table is held."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+        self._columns: dict[str, list[pd.Series]] = defaultdict(list)
+
+    def add(self, part: pd.DataFrame) -> None:
+        for name, series in part.items():
+            pieces, is_text = self._columns[str(name)], series.dtype == DTYPES["text"]
+            pieces.append(series.map(lambda text: self._known.setdefault(text, text)) if is_text else series)
+            # Many small pieces would lie scattered in memory that cannot be given back once they are joined.
+            while len(pieces) > 1 and len(pieces[-2]) <= len(pieces[-1]):
+                pieces[-2:] = [pd.concat(pieces[-2:], ignore_index=True)]
+
+    def whole(self) -> pd.DataFrame:
+        """The table; columns are joined one by one, and the pieces are gone afterwards."""
+        names = list(self._columns)
+        columns = {name: pd.concat(self._columns.pop(name), ignore_index=True) for name in names}
+        return pd.DataFrame(columns, copy=False)
+
+
+def joined(of: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """The whole table from its parts, of which there is at least one."""
+    pieces = Pieces()
     for part in of:
-        for name in stored:
-            series = part[name]
-            is_text = series.dtype == DTYPES["text"]
-            stored[name].append(series.map(lambda text: known.setdefault(text, text)) if is_text else series)
-    if not any(stored.values()):
-        return frame(table, [], extra)
-    return pd.DataFrame({name: pd.concat(stored.pop(name), ignore_index=True) for name in list(stored)})
+        pieces.add(part)
+    return pieces.whole()
 
 
-def conform(made: pd.DataFrame, table: str, extra: Sequence[Column] = ()) -> pd.DataFrame:
-    """The same frame with the declared dtypes; empty text stays the empty string."""
+def conform(
+    made: pd.DataFrame, table: str, extra: Sequence[Column] = (), held: Collection[str] = ()
+) -> pd.DataFrame:
+    """The same frame with the declared dtypes, of the columns that are held (`columns_of`); empty text stays
+    the empty string."""
     columns = {}
-    for column in columns_of(table, extra):
+    for column in columns_of(table, extra, held):
         series = made[column.name]
         if column.dtype in ("text", "json"):
             columns[column.name] = series.astype("string").fillna("")

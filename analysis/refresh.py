@@ -14,7 +14,7 @@ from analysis import models
 from analysis.departures import report_facts
 from analysis.exports.pictures import stored_pictures
 from analysis.families import extension_sections
-from analysis.reports import REPORTERS
+from analysis.reports import REPORTERS, held_for
 from analysis.reports.base import StudyFacts
 from analysis.reports.html import page
 from analysis.reports.making import reported, reporter_of, with_sections
@@ -41,7 +41,7 @@ def make_report(
     """
     name = reporter_of(study.paradigm, reporter_name)
     made_at = f"{timezone.now():%Y-%m-%d %H:%M} UTC"
-    frames = read_frames(study, release=release, progress=progress)
+    frames = read_frames(study, release=release, progress=progress, held=held_for(name))
     facts = without_questions(report_facts(study, origin), untold)
     report = reported(frames, facts, name, origin, made_at)
     report = with_seen(report, frames.stimuli, stored_pictures(study))

@@ -7,7 +7,7 @@ People are named by keyed pseudonyms (`Pseudonyms`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 from uuid import UUID
@@ -17,7 +17,7 @@ import pandas as pd
 from analysis.answer_rows import Answers
 from analysis.batches import Batch, Sittings
 from analysis.columns import TABLES, Asked
-from analysis.frames import Frames, frame, joined, parts, streamed
+from analysis.frames import Frames, Pieces, frame, parts, streamed
 from analysis.kind_columns import KindOf
 from analysis.long_rows import asked_of, event_rows, gate_rows, opening_rows, question_rows
 from analysis.plan_rows import plan_rows
@@ -106,18 +106,20 @@ class Reader:
             rows = self._of_sessions(table)
         return parts(table, rows, self.extra)
 
-    def frames(self) -> Frames:
-        """The tables that are analysed, as a whole."""
-        people: list[pd.DataFrame] = []
+    def frames(self, held: Collection[str] = ()) -> Frames:
+        """The tables that are analysed, as a whole; of the columns of `trials` only those in `held` and those
+        of the kinds of trial, if it names any."""
+        people = Pieces()
+        people.add(frame("participants", []))
 
         def answers() -> Iterator[Row]:
             for batch in self._batches():
-                people.append(frame("participants", sitting_rows(self.study, batch, self._condition)))
+                people.add(frame("participants", sitting_rows(self.study, batch, self._condition)))
                 yield from self.answers.rows(batch)
 
-        trials = streamed("trials", answers(), self.extra)
+        trials = streamed("trials", answers(), self.extra, held=held)
         stimuli = streamed("stimuli", stimulus_rows(self.study, self.conditions))
-        return Frames(trials, joined("participants", people), stimuli, self.extra)
+        return Frames(trials, people.whole(), stimuli, self.extra)
 
     def _of_sessions(self, table: str) -> Iterator[Any]:
         for batch in self._batches() if table == "trials" else self.sittings.batches(self.keys):
@@ -141,12 +143,17 @@ class Reader:
 
 
 def read_frames(
-    study: Study, *, release: str = "", progress: Progress | None = None, kind_of: KindOf = get_kind
+    study: Study,
+    *,
+    release: str = "",
+    progress: Progress | None = None,
+    kind_of: KindOf = get_kind,
+    held: Collection[str] = (),
 ) -> Frames:
     """All tables of a study, every origin. `release` names the pseudonyms' key; `progress(what, done,
-    total)`; `kind_of` gives the kinds of trial by name.
+    total)`; `kind_of` gives the kinds of trial by name; `held` as for `Reader.frames`.
     """
-    return Reader(study, release, progress, kind_of).frames()
+    return Reader(study, release, progress, kind_of).frames(held)
 
 
 def study_facts(study: Study, origin: str = "human") -> StudyFacts:

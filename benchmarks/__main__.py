@@ -12,7 +12,7 @@ from rich.table import Table
 from benchmarks import pictures, rendering, serving, study, volume
 from benchmarks.methods import METHODS
 from benchmarks.serving import LATER
-from benchmarks.tables import met, show_rendering, show_study, show_volume
+from benchmarks.tables import met, show_beside, show_rendering, show_study, show_volume
 
 PARTS = ("serving", "rendering", "study", "volume")
 SHARE_GOAL, CPU_GOAL_MS, PADDING_GOAL_MS = 0.6, 2.0, 1.0
@@ -40,8 +40,9 @@ def main() -> int:
         show_study(console, built)
     if options.only in (None, "volume"):
         with console.status("") as status:
-            taken = volume.measure(status.update)
+            taken, sides = volume.measure(status.update)
         show_volume(console, taken)
+        show_beside(console, sides)
     return 0
 
 

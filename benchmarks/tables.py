@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import study, volume
+from benchmarks import beside, study, volume
 from benchmarks.rendering import FAMILY_NAME, SIX_NAME, Group, Measured, Row
 
 BOUND_GOAL, FAMILY_GOAL, HOST_GOAL = 1.15, 8.0, 0.10
@@ -171,16 +173,36 @@ def _memory(run: study.Measured) -> Table:
 def show_volume(console: Console, taken: list[volume.Taken]) -> None:
     """Each command at each number of answers, beside the smallest number."""
     table = Table(title="Many answers: each command in a process of its own, SQLite")
-    for head in ("command", "answers", "peak MiB", "x the least", "s", "answers per s"):
+    for head in ("command", "answers", "peak MiB", "x the least", "s", "CPU s", "answers per s"):
         table.add_column(head, justify="left" if head == "command" else "right")
-    least = {row.command: row for row in reversed(taken)}
+    least = {row.side: row for row in reversed(taken)}
     for row in taken:
         table.add_row(
-            row.command, f"{row.answers:,}", f"{row.peak_mib:.0f}",
-            f"{row.peak_mib / least[row.command].peak_mib:.2f}", f"{row.wall_s:.0f}",
-            f"{row.answers / row.wall_s:.0f}",
+            row.side, f"{row.answers:,}", f"{row.peak_mib:.0f}",
+            f"{row.peak_mib / least[row.side].peak_mib:.2f}", f"{row.wall_s:.0f}",
+            f"{row.cpu_s:.0f}", f"{row.answers / row.wall_s:.0f}",
         )  # fmt: skip
     console.print(table)
     for command, goal_mib in volume.GOALS_MIB.items():
-        most = max(row.peak_mib for row in taken if row.command == command)
+        most = max(row.peak_mib for row in taken if row.side == command)
         console.print(f"{command}: {most:.0f} MiB at most {met(most <= goal_mib, f'under {goal_mib:g} MiB')}")
+
+
+def show_beside(console: Console, taken: list[volume.Taken]) -> None:
+    """Our sides beside the plain script: medians of the rounds, and of the ratios within a round."""
+    by = {side: [row for row in taken if row.side == side] for side in beside.SIDES}
+    table = Table(title=f"A package of {taken[0].answers:,} answers, in turns, {len(by['plain'])} rounds")
+    for head in ("", "s", "x plain", "CPU s", "x plain", "peak MiB"):
+        table.add_column(head, justify="right" if head else "left")
+    for side, rows in by.items():
+        pairs = list(zip(rows, by["plain"], strict=True))
+        table.add_row(
+            beside.WORDS[side],
+            f"{median(row.wall_s for row in rows):.1f}",
+            f"{median(row.wall_s / base.wall_s for row, base in pairs):.2f}",
+            f"{median(row.cpu_s for row in rows):.1f}",
+            f"{median(row.cpu_s / base.cpu_s for row, base in pairs):.2f}",
+            f"{max(row.peak_mib for row in rows):.0f}",
+        )
+    console.print(table)
+    console.print(f"F and Tukey's p of the first two are the same. {beside.MORE}")

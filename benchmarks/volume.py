@@ -1,4 +1,5 @@
-"""A study of many answers: what `export` and `report` take in memory and time, each in a process of its own.
+"""A study of many answers: what `export` and `report` take in memory and time, each in a process of its own,
+and a report of the exported package beside a plain script.
 
 The rows are those of a small study that was answered in full, copied by SQL inside SQLite: good for memory
 and time, not for inference.
@@ -6,37 +7,43 @@ and time, not for inference.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks import beside
 from tests import services
 
 if TYPE_CHECKING:
     from django.db.models import Model
 
 ANSWERS = (250_000, 1_000_000)
+ROUNDS = 3
 GOALS_MIB: Mapping[str, float] = {"export": 300.0, "report": 1024.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Peak memory in MiB and seconds of one command on a study of so many answers."""
+    """Peak memory in MiB, seconds by the clock and of the processor of one program on a study of so many
+    answers."""
 
-    command: str
-    answers: int
     peak_mib: float
     wall_s: float
+    cpu_s: float
+    side: str = ""
+    answers: int = 0
 
 
-def measure(say: Callable[[str], None]) -> list[Taken]:
-    """Both commands at each number of answers, in growing order."""
+def measure(say: Callable[[str], None]) -> tuple[list[Taken], list[Taken]]:
+    """Both commands at each number of answers, in growing order; then the sides of `beside` on the largest
+    package, in turns."""
     taken = []
     with tempfile.TemporaryDirectory(prefix="legible-volume-") as folder:
         env = {
@@ -62,17 +69,36 @@ def measure(say: Callable[[str], None]) -> list[Taken]:
             for command in ("export", "report"):
                 say(f"{command} of {wanted:,} answers")
                 out = Path(folder) / f"{command}-{wanted}"
-                peak_mib, wall_s = _run([command, slug, "--out", str(out)], env)
-                taken.append(Taken(command, int(answers), peak_mib, wall_s))
+                made, _ = _run(["manage.py", command, slug, "--out", str(out)], env)
+                taken.append(replace(made, side=command, answers=int(answers)))
+        package = Path(folder) / f"export-{ANSWERS[-1]}"
+        return taken, [replace(made, answers=taken[-1].answers) for made in in_turns(package, env, say)]
+
+
+def in_turns(package: Path, env: Mapping[str, str], say: Callable[[str], None]) -> list[Taken]:
+    """Every side of `beside` on one package, ROUNDS times in turns. Raises RuntimeError if one fails, or if
+    the plain script and our tests find other numbers."""
+    taken, outcomes = [], {}
+    for number in range(ROUNDS):
+        for side in beside.SIDES:
+            say(f"{beside.WORDS[side]}, {number + 1} of {ROUNDS}")
+            if side == "report":
+                with tempfile.TemporaryDirectory(prefix="legible-report-") as out:
+                    made, _ = _run(["manage.py", "report", "--from", str(package), "--out", out], env)
+            else:
+                made, outcomes[side] = _run(["-m", "benchmarks.beside", side, str(package)], env)
+            taken.append(replace(made, side=side))
+        if odd := beside.differing(*(json.loads(outcomes[side]) for side in ("plain", "tests"))):
+            raise RuntimeError(f"The sides differ: {'; '.join(odd)}.")
     return taken
 
 
-def _run(arguments: list[str], env: Mapping[str, str]) -> tuple[float, float]:
-    """Peak memory in MiB and seconds of one command. Raises RuntimeError if it fails."""
+def _run(arguments: list[str], env: Mapping[str, str]) -> tuple[Taken, str]:
+    """What one program takes, and what it prints. Raises RuntimeError if it fails."""
     started = time.monotonic()
     with tempfile.TemporaryFile() as printed:
         child = subprocess.Popen(
-            [sys.executable, "manage.py", *arguments],
+            [sys.executable, *arguments],
             cwd=services.ROOT,
             env={**os.environ, **env},
             stdout=printed,
@@ -80,10 +106,12 @@ def _run(arguments: list[str], env: Mapping[str, str]) -> tuple[float, float]:
         )
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
-        if child.returncode != 0:
-            printed.seek(0)
-            raise RuntimeError(f"{arguments[0]} failed:\n{printed.read().decode()[-4000:]}")
-    return usage.ru_maxrss / 1024, time.monotonic() - started
+        wall_s = time.monotonic() - started
+        printed.seek(0)
+        told = printed.read().decode()
+    if child.returncode != 0:
+        raise RuntimeError(f"{' '.join(arguments[:3])} failed:\n{told[-4000:]}")
+    return Taken(usage.ru_maxrss / 1024, wall_s, usage.ru_utime + usage.ru_stime), told
 
 
 def grow(answers: int) -> tuple[str, int]:
@@ -103,6 +131,7 @@ def grow(answers: int) -> tuple[str, int]:
         copies = [stored.count() // per_copy, answers // per_copy]
         for name, (cells, first) in COPIED.items():
             cursor.execute(_copying(models[name], cells, first), copies)
+        cursor.execute(DRAWN)
         cursor.execute("UPDATE experiments_study SET state = 'closed'")
         cursor.execute("ANALYZE")
     return str(models["Study"]._default_manager.values_list("slug", flat=True)[0]), stored.count()
@@ -155,6 +184,14 @@ COPIED: Mapping[str, tuple[Mapping[str, str], str]] = {
     ),
 }
 """Of each model the cells that differ between copies, and which rows are copied."""
+
+
+DRAWN = """
+UPDATE experiments_response
+SET value = CASE random() % 2 WHEN 0 THEN '{"choice": "husky"}' ELSE '{"choice": "wolf"}' END
+WHERE value IN ('{"choice": "husky"}', '{"choice": "wolf"}')
+"""
+"""Answers are drawn by a coin: copied ones would make every p 0, and nothing could be compared by it."""
 
 
 def _copying(model: type[Model], cells: Mapping[str, str], first: str) -> str:

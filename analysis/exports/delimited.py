@@ -12,20 +12,23 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from analysis.columns import UNITS, Column, codebook, columns_of, names
 from analysis.exports.base import ExportError
 from analysis.exports.public import DECISIONS
-from analysis.frames import Tables, conform
+from analysis.frames import Tables, conform, joined
 from analysis.missing import MEANINGS
 
 STARTERS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 PLAIN = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 """A plain number: it starts no formula."""
+READ_ROWS = 50_000
+"""Rows of a file that are held as texts at once."""
 NOTE = (
     "Text cells that a spreadsheet could read as a formula, and those that begin with an apostrophe, "
     "carry one extra "
@@ -84,14 +87,29 @@ def _write_table(tables: Tables, table: str, folder: Path) -> int:
     return count
 
 
-def read(path: Path, table: str, extra: Sequence[Column] = ()) -> pd.DataFrame:
-    """A written table as the frame it was: same columns, dtypes and text. `extra`: see `Frames`."""
-    raw = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
-    if tuple(raw.columns) != names(table, extra):
+def read(path: Path, table: str, extra: Sequence[Column] = (), held: Collection[str] = ()) -> pd.DataFrame:
+    """A written table as the frame it was: same columns, dtypes and text. `extra`: see `Frames`; `held`: see
+    `columns_of`."""
+    if tuple(pd.read_csv(path, nrows=0, encoding="utf-8").columns) != names(table, extra):
         raise ExportError(f"{path.name}: its columns are not those of '{table}' in this version of Legible.")
-    for column in columns_of(table, extra):
-        raw[column.name] = _values(raw[column.name], column)
-    return conform(raw, table, extra)
+    columns = columns_of(table, extra, held)
+    with pd.read_csv(
+        path,
+        usecols=[column.name for column in columns],
+        dtype=str,
+        keep_default_na=False,
+        encoding="utf-8",
+        chunksize=READ_ROWS,
+    ) as parts:
+        return joined(
+            conform(
+                pd.DataFrame({column.name: _values(part[column.name], column) for column in columns}),
+                table,
+                extra,
+                held,
+            )
+            for part in parts
+        )
 
 
 def write_rows(path: Path, heads: list[str], rows: object) -> None:
@@ -117,7 +135,8 @@ def _cells(series: pd.Series, column: Column) -> list[str]:
 
 def _values(series: pd.Series, column: Column) -> pd.Series:
     if column.dtype in ("text", "json"):
-        return series.map(unguarded)
+        codes, texts = pd.factorize(series)
+        return pd.Series(np.array([unguarded(text) for text in texts], dtype=object)[codes])
     if column.dtype == "flag":
         return series.map({"1": True, "0": False, "": None})
     return series.where(series != "", None)

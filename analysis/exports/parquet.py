@@ -3,8 +3,9 @@ in UTC. One row group per part, so that no table is held."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +45,19 @@ def write(tables: Tables, folder: Path) -> Mapping[str, int]:
     return rows | write_codebook(tables, folder)
 
 
-def read(path: Path, table: str, extra: Sequence[Column] = ()) -> pd.DataFrame:
-    """A written table as the frame it was. `extra`: see `Frames`. Raises ExportError without pyarrow, and for
-    a file that is no Parquet, lacks a column or holds one of another type."""
+def read(path: Path, table: str, extra: Sequence[Column] = (), held: Collection[str] = ()) -> pd.DataFrame:
+    """A written table as the frame it was. `extra`: see `Frames`; `held`: see `columns_of`. Raises
+    ExportError without pyarrow, and for a file that is no Parquet, lacks a column or holds one of another
+    type."""
     arrow, files = _library("pyarrow"), _library("pyarrow.parquet")
     try:
         with files.ParquetFile(path) as source:
             _check(path.name, source.schema_arrow, table, extra)
-            groups = (source.read_row_group(at).to_pandas() for at in range(source.num_row_groups))
-            return joined(table, (conform(group, table, extra) for group in groups), extra)
+            columns = [column.name for column in columns_of(table, extra, held)]
+            groups = (source.read_row_group(at, columns).to_pandas() for at in range(source.num_row_groups))
+            # A table without rows has no group.
+            empty = frame(table, [], extra, held)
+            return joined(chain([empty], (conform(group, table, extra, held) for group in groups)))
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         why = str(error).splitlines()[0].rstrip(".")
         raise ExportError(

@@ -13,6 +13,7 @@ from analysis.exports.base import ExportError
 from analysis.exports.pictures import packed_pictures
 from analysis.exports.study_file import OriginFile, StudyFile, read_study_file, read_tables
 from analysis.frames import Frames
+from analysis.reports import held_for
 from analysis.reports.base import Main, ReportError, Section
 from analysis.reports.making import reported, reporter_of
 from analysis.reports.report import Report
@@ -44,7 +45,7 @@ def rebuilt(folder: Path, origin: str = "", made_at: str = "") -> Report:
     part = content.origins[chosen]
     if part.why:
         raise ReportError(part.why)
-    frames = read_tables(folder, content)
+    frames = read_tables(folder, content, held_for(reporter_of(content.paradigm)))
     report = made_from(frames, content, chosen, made_at)
     report = with_seen(report, frames.stimuli, packed_pictures(folder))
     if not part.absent:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -90,9 +90,9 @@ def read_study_file(folder: Path) -> StudyFile:
         ) from None
 
 
-def read_tables(folder: Path, content: StudyFile) -> Frames:
-    """The tables of a package as the frames that were exported. Raises ExportError if its format has none, or
-    a table cannot be read."""
+def read_tables(folder: Path, content: StudyFile, held: Collection[str] = ()) -> Frames:
+    """The tables of a package as the frames that were exported; `held` as for `Reader.frames`. Raises
+    ExportError if its format has none, or a table cannot be read."""
     if not content.tables:
         raise ExportError(
             f"{folder}: this format holds no tables, so no report can be made from it; export as csv."
@@ -100,5 +100,5 @@ def read_tables(folder: Path, content: StudyFile) -> Frames:
     frames: dict[str, pd.DataFrame] = {}
     for table, name in content.tables.items():
         read = parquet.read if name.endswith(parquet.SUFFIX) else delimited.read
-        frames[table] = read(folder / name, table, content.extra)
+        frames[table] = read(folder / name, table, content.extra, held if table == "trials" else ())
     return Frames(**frames, extra=content.extra)

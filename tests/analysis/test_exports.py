@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from django.core.management import CommandError, call_command
 
-from analysis.exports import get_exporter, manifest
+from analysis.exports import delimited, get_exporter, manifest
 from analysis.exports.base import ExportError
 from analysis.exports.delimited import guarded, read, unguarded
 from analysis.exports.release import Request, export_study
@@ -68,7 +68,12 @@ def test_it_leaves_a_plain_number_as_it_is(text: str) -> None:
     assert guarded(text) == unguarded(text) == text
 
 
-def test_it_reads_back_what_it_wrote(study: Study, folder: Path) -> None:
+@pytest.mark.parametrize("rows", [delimited.READ_ROWS, 7])
+def test_it_reads_back_what_it_wrote(
+    study: Study, folder: Path, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one part, and in many."""
+    monkeypatch.setattr(delimited, "READ_ROWS", rows)
     frames = read_frames(study)
     for table, frame in frames.tables.items():
         pd.testing.assert_frame_equal(read(folder / f"{table}.csv", table), frame)

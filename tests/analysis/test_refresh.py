@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from io import StringIO
 from pathlib import Path
 
@@ -75,9 +76,9 @@ def test_it_reads_the_rows_once_in_a_command(
     full(study)
     read, frames = [], Reader.frames
 
-    def counted(reader: Reader) -> Frames:
+    def counted(reader: Reader, held: Collection[str] = ()) -> Frames:
         read.append(reader)
-        return frames(reader)
+        return frames(reader, held)
 
     monkeypatch.setattr(Reader, "frames", counted)
     call_command("report", study.slug, "--out", str(tmp_path / "r"), stdout=StringIO())
