@@ -66,10 +66,16 @@ class PlatesTable(Part):
 
 
 HEALTH = re.compile(
-    r"colou?r.{0,20}\b(?:vision|blind|deficien|apart)|\bsee\w* colou?rs?\b|eyesight|\b(?:your|poor) vision"
-    r"|\bhealth|\bill\b|illness|disease|disab|diagnos|disorder|medica|epilep|depress|migraine|pregnan|dyslexi"
-    r"|autis|farb.{0,20}\b(?:unter|seh)|farb(?:en)?(?:blind|schw|seh|fehl)|rotgr|sehschw|sehverm|gesundheit"
-    r"|krank|behinder|medikament|schwanger",
+    "|".join(
+        (
+            r"colou?r.{0,20}\b(?:vision|blind|deficien|apart)",
+            *(r"\bsee\w* colou?rs?\b", r"\b(?:your|poor) vision", r"\bhealth", r"\bill\b"),
+            *("eyesight", "illness", "disease", "disab", "diagnos", "disorder", "medica", "epilep"),
+            *("depress", "migraine", "pregnan", "dyslexi", "autis"),
+            *(r"farb.{0,20}\b(?:unter|seh)", "farb(?:en)?(?:blind|schw|seh|fehl)", "rotgr"),
+            *("sehschw", "sehverm", "gesundheit", "krank", "behinder", "medikament", "schwanger"),
+        )
+    ),
     re.IGNORECASE,
 )
 """Words of questions on colour vision and health, English and German: rather one too many, since a study may

@@ -135,8 +135,8 @@ def stamp_words(stamp: Mapping[str, str], opened_at: str) -> str:
     return (
         f"Time stamp (RFC 3161) of {stamp['authority']}, {when}, over SHA-256 {stamp['digest']} of the plan "
         f"without the digests of its pictures.{late} Verified when it was stored: digest, signature, and "
-        f"certificates up to {stamp['vouched_by']}, which the study's folder gives; not whether one was "
-        "revoked."
+        f"certificates up to {stamp['vouched_by']}, which the study's folder gives. Whether a "
+        "certificate was revoked was not asked."
     )
 
 
