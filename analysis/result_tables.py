@@ -86,5 +86,5 @@ def _cell(name: str, value: object) -> str:
     is_p = name == "p" or name.startswith("p_") or name.endswith("_p")
     if is_p:
         return p_value(value)
-    text = f"{value:.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
+    text = f"{value:.0f}" if abs(value) >= 10_000 else f"{value:z.4g}"
     return text.replace("-", "\N{MINUS SIGN}")

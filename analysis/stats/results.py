@@ -144,9 +144,14 @@ def finite(value: float, what: str) -> float:
 def checked_groups(groups: Mapping[str, ArrayLike], *, least: int = 2) -> dict[str, Floats]:
     """Groups as float64 (n,) arrays, in the given order.
 
-    Raises StatsError for fewer than two groups, a group with fewer than `least` values, values that are not
-    finite numbers, or no variance (beyond rounding) within any group.
+    Raises StatsError for anything but a mapping, fewer than two groups, a group with fewer than `least`
+    values, values that are not finite numbers, or no variance (beyond rounding) within any group.
     """
+    # The length of a data frame is its number of rows.
+    if not isinstance(groups, Mapping):
+        raise StatsError(
+            f"The groups are a {type(groups).__name__}; give a mapping from names to values, such as a dict."
+        )
     if len(groups) < 2:
         raise StatsError(
             f"A comparison needs at least 2 groups, got {len(groups)}; wait for more participants."

@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from statsmodels.stats.weightstats import ttost_paired
 
 from analysis.analyse import AnalysisPlan, analyse
-from analysis.result_tables import Results
+from analysis.result_tables import Results, ResultTable
 from analysis.stats.results import Row
 from analysis.tidy import BadTable, Roles, tidy
 
@@ -251,6 +251,11 @@ def test_a_group_whose_people_all_lack_a_cell_is_named() -> None:
         tidy(frame, Roles("right", ("arm",), ("help",), subject="who", item="picture")), AnalysisPlan()
     )
     assert "arm: b has no person with all cells and is not compared." in results.notes
+
+
+def test_nothing_has_no_sign_in_print() -> None:
+    made = ResultTable("x", "X", [{"difference": -0.0, "gap": -0.25, "t": 0.0}]).printable()
+    assert made.rows == (("0", "\N{MINUS SIGN}0.25", "0"),)
 
 
 def test_infinite_values_are_called_so() -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import hypergeom, ncf, norm, t, ttest_rel
 
@@ -23,6 +26,7 @@ from analysis.stats.results import (
     StatsError,
     checked_count,
     checked_groups,
+    checked_level,
     checked_number,
     has_spread,
     mean_interval,
@@ -105,6 +109,18 @@ def test_groups_need_two_of_two_values() -> None:
         checked_groups({"a": [1, 2]})
     with pytest.raises(StatsError, match="'b' has 1 values, at least 2"):
         checked_groups({"a": [1, 2], "b": [3]})
+    for groups in ([[1, 2], [3, 4]], None, pd.DataFrame({"a": [1, 2], "b": [3, 5]})):
+        with pytest.raises(StatsError, match="give a mapping from names to values"):
+            checked_groups(groups)  # type: ignore[arg-type]
+
+
+def test_numbers_of_any_width_are_taken_and_what_is_none_is_named_shortly() -> None:
+    assert checked_number(np.float32(0.5), "x") == checked_number(np.float16(0.5), "x") == 0.5
+    assert checked_level(np.float32(0.5)) == 0.5
+    for value in (np.float32("nan"), np.float32("inf"), Fraction(1, 2), Decimal("0.5"), 10**400):
+        with pytest.raises(StatsError, match="give a number") as error:
+            checked_number(value, "x")
+        assert len(str(error.value)) < 120
 
 
 # Proportions

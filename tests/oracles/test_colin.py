@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from statsmodels.stats.multicomp import pairwise_tukeyhsd
@@ -15,6 +16,8 @@ from statsmodels.stats.multicomp import pairwise_tukeyhsd
 from analysis.reports import get_reporter
 from analysis.reports.html import page
 from analysis.reports.report import Report
+from analysis.reports.scenarios import Scenario, correlations
+from analysis.stats.utility import utility_mean_of_ratios, utility_trapezoid
 from tests.analysis.worlds import facts, frames_of
 from tests.oracles import colin
 
@@ -54,6 +57,41 @@ def test_it_prints_18_of_21_utilities_and_names_the_other_three() -> None:
                 near += 1
     assert near == 18
     assert exceptions == pytest.approx(dict(colin.EXCEPTIONS), abs=0.001)
+
+
+def test_the_ratio_of_means_is_the_published_form_of_utility() -> None:
+    """How many of the 21 printed Utilities each form returns from the printed accuracies, to two decimals:
+    counted once with another program (the trapezoid divides two areas)."""
+    forms = {"means": 0, "ratios": 0, "trapezoid": 0}
+    for dataset in DATASETS:
+        base, *methods = (np.array(row) / 100 for row in colin.ACCURACIES[dataset])
+        for accuracy, printed in zip(methods, colin.UTILITIES[dataset], strict=True):
+            told = {
+                "means": accuracy.mean() / base.mean(),
+                "ratios": utility_mean_of_ratios(accuracy, base),
+                "trapezoid": utility_trapezoid(accuracy, base),
+            }
+            for form, value in told.items():
+                forms[form] += round(value, 2) == printed
+    assert forms == {"means": 19, "ratios": 18, "trapezoid": 7}
+
+
+@pytest.mark.parametrize(("metric", "dataset"), list(colin.CORRELATIONS))
+def test_it_returns_the_published_correlations_with_utility(metric: str, dataset: str) -> None:
+    scenarios = [
+        Scenario(name, list(rows(name).values()), measured(metric, name), {})
+        for name in (DATASETS if dataset == "all" else [dataset])
+    ]
+    (told,) = (each for each in correlations(scenarios) if each.metric == metric)
+    points = sum(len(scenario.metrics) for scenario in scenarios)
+    assert told.n == points == (18 if dataset == "all" else 6)
+    assert told.r == pytest.approx(colin.CORRELATIONS[metric, dataset], abs=0.0075)
+
+
+def measured(metric: str, dataset: str) -> dict[str, dict[str, float]]:
+    """What the figure shows, as the metric is stored: of deletion one minus it is drawn."""
+    axis = colin.AXES[metric][dataset]
+    return {name: {metric: 1 - x if metric == "deletion" else x} for name, x in axis.items()}
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
