@@ -34,10 +34,10 @@ def denominator_df(columns: Floats, kept: Floats, factors: Mapping[str, Codes]) 
     for name, codes in factors.items():
         around = _around(codes, factors, whole)
         within = _rank_within(columns, codes)
-        own = _levels(codes) - _levels(around) - (_rank_within(columns, around) - within)
-        used += max(own, 0)
+        offered = _levels(codes) - _levels(around) - (_rank_within(columns, around) - within)
+        used += max(offered, 0)
         if within - _rank_within(kept, codes) < tested:
-            offers.append((own, f"{_levels(codes)} levels of {name}"))
+            offers.append((offered, f"{_levels(codes)} levels of {name}"))
     least, of = min(offers, default=(len(columns) - used, f"{len(columns)} answers"))
     if least < 1:
         raise StatsError(f"{of} leave nothing to judge the effect by; it takes more of them.")

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from itertools import product
 
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import chi2
-from scipy.stats import f as f_distribution
 
 from analysis.stats.containment import denominator_df
-from analysis.stats.crossed import likelihood_ratio
 from analysis.stats.results import Codes, Floats, StatsError
-from tests.oracles.crossed import bootstrap
 
 pytestmark = [pytest.mark.pure, pytest.mark.filterwarnings("error")]
 
@@ -111,15 +106,3 @@ def test_too_few_people_get_a_sentence() -> None:
         df_of(dummies(condition), coded(person=condition, item=item))
     with pytest.raises(StatsError, match="3 answers leave nothing"):
         df_of(np.array([[0.0], [1.0], [2.0]]), coded(person=[0, 1, 1], item=[0, 0, 1]))
-
-
-def test_it_is_nearer_the_truth_than_chi_square_with_few_people() -> None:
-    """The truth: a parametric bootstrap of the stored answers (tests/oracles/crossed/bootstrap.py)."""
-    told = json.loads(bootstrap.STORED.read_text())
-    made = likelihood_ratio(*bootstrap.fits(np.array(told["answers"], dtype=np.float64)))
-    truth, error = told["beyond"] / told["draws"], (0.25 / told["draws"]) ** 0.5
-    assert (made.df, made.df_error) == (1, bootstrap.PEOPLE - 2)
-    assert made.p == pytest.approx(f_distribution.sf(made.statistic, 1, bootstrap.PEOPLE - 2))
-    by_chi_square = chi2.sf(made.statistic, 1)
-    assert abs(made.p - truth) < abs(by_chi_square - truth)
-    assert by_chi_square < truth - error
