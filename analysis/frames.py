@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
+import numpy as np
 import pandas as pd
 
 from analysis.columns import Asked, Column, Dtype, columns_of, names
@@ -105,10 +106,15 @@ class Pieces:
     def add(self, part: pd.DataFrame) -> None:
         for name, series in part.items():
             pieces, is_text = self._columns[str(name)], series.dtype == DTYPES["text"]
-            pieces.append(series.map(lambda text: self._known.setdefault(text, text)) if is_text else series)
+            pieces.append(self._shared(series) if is_text else series)
             # Many small pieces would lie scattered in memory that cannot be given back once they are joined.
             while len(pieces) > 1 and len(pieces[-2]) <= len(pieces[-1]):
                 pieces[-2:] = [pd.concat(pieces[-2:], ignore_index=True)]
+
+    def _shared(self, texts: pd.Series) -> pd.Series:
+        codes, distinct = pd.factorize(texts)
+        objects = [self._known.setdefault(text, text) for text in distinct]
+        return pd.Series(np.array(objects, dtype=object)[codes], dtype=DTYPES["text"])
 
     def whole(self) -> pd.DataFrame:
         """The table; columns are joined one by one, and the pieces are gone afterwards."""

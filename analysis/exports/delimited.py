@@ -136,7 +136,7 @@ def _cells(series: pd.Series, column: Column) -> list[str]:
 def _values(series: pd.Series, column: Column) -> pd.Series:
     if column.dtype in ("text", "json"):
         codes, texts = pd.factorize(series)
-        return pd.Series(np.array([unguarded(text) for text in texts], dtype=object)[codes])
+        return pd.Series(np.array([unguarded(text) for text in texts], dtype=object)[codes], series.index)
     if column.dtype == "flag":
         return series.map({"1": True, "0": False, "": None})
     return series.where(series != "", None)

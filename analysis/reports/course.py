@@ -17,6 +17,17 @@ from analysis.reports.formats import number, percent
 from analysis.stats.proportions import wilson
 from experiments.kinds.base import INSTRUCTED, REPEAT
 
+READ = (
+    "condition",
+    "block",
+    "check",
+    "scored_index",
+    "item",
+    "matches_model",
+    "check_passed",
+    "rt_ms",
+    "reservoir_ms",
+)
 ENDS = 5
 """How many of the hardest and of the easiest items are printed."""
 DURATION = ("passed", "screened")
@@ -26,11 +37,13 @@ def sections(frames: Frames, facts: StudyFacts, names: Sequence[str]) -> list[Se
     """Results by condition, so only for a report that is not sealed. `names` are those of the blocks."""
     look = Look.of(facts, frames.one_origin())
     kept = frames.kept()
-    scored = kept.trials[kept.trials["scored_index"].notna()]
+    # Only what is read here: there may be a million rows, which are cut by item and by condition below.
+    trials = kept.trials[list(READ)]
+    scored = trials[trials["scored_index"].notna()]
     if scored.empty:
         return []
     times = _times(frames.participants, scored, facts, look)
-    return [_items(scored, facts, look), _learning(kept.trials, scored, facts, look, names), times]
+    return [_items(scored, facts, look), _learning(trials, scored, facts, look, names), times]
 
 
 def _items(scored: pd.DataFrame, facts: StudyFacts, look: Look) -> Section:
