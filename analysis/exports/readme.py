@@ -45,8 +45,8 @@ ROWS = {
 @dataclass(frozen=True, slots=True)
 class Described:
     """A package to be described: the study, what was written, rows per file, the columns of each table as
-    the codebook has them (`column`, `meaning`, `unit`), and the origins of its rows, also where `content`
-    has no facts of them.
+    the codebook has them (`column`, `meaning`, `unit`), and the origins of its rows, of which `content`
+    may have no facts.
     """
 
     definition: StudyDefinition
