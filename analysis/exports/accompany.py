@@ -87,7 +87,7 @@ def accompany(study: Study, folder: Path, written: Mapping[str, int], shape: Sha
         rows[study_file.NAME] = len(parts)
     if content.has_csv:
         rows |= write_scripts(folder, study.paradigm, report_facts(study).level)
-    return rows | _write_words(study, folder, content, {**written, **rows})
+    return rows | _write_words(study, folder, content, {**written, **rows}, shape.origins)
 
 
 def _tables(written: Mapping[str, int]) -> dict[str, str]:
@@ -150,14 +150,16 @@ def write_scripts(folder: Path, paradigm: str, level: float) -> dict[str, int]:
     return copied
 
 
-def _write_words(study: Study, folder: Path, content: StudyFile, rows: Mapping[str, int]) -> dict[str, int]:
+def _write_words(
+    study: Study, folder: Path, content: StudyFile, rows: Mapping[str, int], origins: Sequence[str]
+) -> dict[str, int]:
     """README, citation, licence if there is one, and the description of the tables."""
     book = codebook(content.extra)
     tables = [table for table in map(table_of, rows) if table]
     columns = {table: [entry for entry in book if entry["table"] == table] for table in tables}
     # Read anew: these words are no part of the digest, by which parsed definitions are kept.
     definition = StudyDefinition.model_validate(study.definition)
-    package = Described(definition, content, rows, columns, study.digest, timezone.now().date())
+    package = Described(definition, content, rows, columns, study.digest, timezone.now().date(), origins)
     made = files(package)
     for name, text in made.items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -13,6 +13,7 @@ from analysis.columns import TABLES, UNITS
 from analysis.exports import scripts
 from analysis.exports.delimited import NOTE
 from analysis.exports.pictures import FOLDER as PICTURES
+from analysis.exports.study_file import NAME as STUDY_FILE
 from analysis.exports.study_file import StudyFile
 from analysis.reports.base import seal_of
 from experiments.definition import StudyDefinition
@@ -47,8 +48,9 @@ ROWS = {
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A package to be described: the study, what was written, rows per file, and the columns of each table
-    as the codebook has them (`column`, `meaning`, `unit`).
+    """A package to be described: the study, what was written, rows per file, the columns of each table as
+    the codebook has them (`column`, `meaning`, `unit`), and the origins of its rows, of which `content`
+    may have no facts.
     """
 
     definition: StudyDefinition
@@ -57,6 +59,7 @@ class Described:
     columns: Mapping[str, Sequence[Mapping[str, str]]]
     digest: str
     on: date
+    origins: Sequence[str]
 
     @property
     def title(self) -> str:
@@ -77,7 +80,7 @@ class Described:
 
     @property
     def is_simulated(self) -> bool:
-        return list(self.content.origins) == ["simulated"]
+        return list(self.origins) == ["simulated"]
 
 
 def files(package: Described) -> dict[str, str]:
@@ -93,7 +96,7 @@ def files(package: Described) -> dict[str, str]:
 def readme(package: Described, others: Iterable[str]) -> str:
     """The package for a stranger, in Markdown; the first line says if data are simulated."""
     study, content, shown = package.definition, package.content, _without_pictures(package.rows)
-    first = [SIMULATED, ""] if package.is_simulated else [MIXED, ""] if "simulated" in content.origins else []
+    first = [SIMULATED, ""] if package.is_simulated else [MIXED, ""] if "simulated" in package.origins else []
     scope = (
         "the sessions that screening kept, of one origin" if content.cleaned else "every session, kept or not"
     )
@@ -127,8 +130,10 @@ def readme(package: Described, others: Iterable[str]) -> str:
         "Origins are never mixed: choose one in the column `origin` before you compute anything.",
         "",
         *(
-            f"- `{origin}`: {seal_of(part.facts, origin).sentence}"
-            for origin, part in content.origins.items()
+            f"- `{origin}`: {seal_of(content.origins[origin].facts, origin).sentence}"
+            if origin in content.origins
+            else f"- `{origin}`"
+            for origin in package.origins
         ),
         "",
         "## Check it, and run it again",
@@ -184,7 +189,12 @@ def _again(package: Described) -> list[str]:
     lines = [
         "`manage.py verify FOLDER` names every file that was changed, is missing or does not belong.",
     ]
-    if package.content.tables:
+    if STUDY_FILE not in package.rows:
+        lines.append(
+            "No report can be made from these files: what a report also needs names people who worked on the "
+            "study, and this profile leaves it out."
+        )
+    elif package.content.tables:
         lines.append(
             "`manage.py report --from FOLDER --out REPORT` makes the report again from these files alone, "
             "without a database."

@@ -86,7 +86,8 @@ def read_study_file(folder: Path) -> StudyFile:
         return parse((folder / NAME).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ExportError(
-            f"{folder / NAME}: is missing, so no report can be made; export the study again."
+            f"{folder / NAME}: is missing, so no report can be made; a package made with --public has none "
+            "(its scripts give the planned analysis), else export the study again."
         ) from None
 
 

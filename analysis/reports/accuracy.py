@@ -98,7 +98,8 @@ def analyse(people: pd.DataFrame, blocks: tuple[int, ...], facts: StudyFacts) ->
             groups[condition.name] = members["accuracy"].to_numpy(dtype=np.float64)
         else:
             problems.append(
-                f"{condition.label} has {len(members)} finished so far and is left out of the tests."
+                f"{condition.label} has {len(members)} finished so far and is left out of the tests"
+                f"{', so no condition has a Utility' if condition.role == 'baseline' else ''}."
             )
     empty = {name: _empty_blocks(x, blocks) for name, x in scores.items()}
     complete = {name: x for name, x in scores.items() if not empty[name]}
@@ -106,7 +107,7 @@ def analyse(people: pd.DataFrame, blocks: tuple[int, ...], facts: StudyFacts) ->
     results: dict[str, Any] = {"utilities": ()}
     results |= dict.fromkeys(("dunnett", "anova", "tukey", "eta_squared_mixed"))
     for key, compute in (
-        ("utilities", lambda: _utilities(complete, groups, bool(empty.get(facts.baseline)), facts)),
+        ("utilities", lambda: _utilities(complete, groups, facts)),
         ("dunnett", lambda: _dunnett(groups, facts)),
         ("anova", lambda: one_way(groups, level=LEVEL)),
         ("tukey", lambda: tukey_kramer(groups, level=facts.level)),
@@ -121,9 +122,10 @@ def analyse(people: pd.DataFrame, blocks: tuple[int, ...], facts: StudyFacts) ->
 
 
 def _utilities(
-    scores: Mapping[str, Floats], people: Mapping[str, Floats], is_baseline_empty: bool, facts: StudyFacts
+    scores: Mapping[str, Floats], people: Mapping[str, Floats], facts: StudyFacts
 ) -> tuple[Utility, ...]:
-    if is_baseline_empty:
+    # Why the baseline is not there was said already.
+    if facts.baseline not in scores:
         return ()
     levels = {"level": LEVEL, "together": facts.level}
     return utilities(scores, facts.baseline, people=people, seed=facts.seed, draws=DRAWS, **levels)

@@ -130,7 +130,9 @@ def _main(sections: tuple[Section, ...], planned: str) -> tuple[Main, ...]:
     what was seen rank the methods otherwise."""
     by_key = {section.key: section for section in sections}
     tables = {table.key: table for section in sections for table in section.tables}
-    sentences = tuple(f"One-way ANOVA of accuracy per person: {text}" for text in by_key["anova"].paragraphs)
+    anova, first = by_key["anova"], "One-way ANOVA of accuracy per person: "
+    # Why there is none is told by the answer.
+    sentences = tuple(first + text for text in anova.paragraphs) if anova.content else ()
     measured = by_key.get("faithfulness")
     unlike = faithfulness.differing(measured.content) if measured else ()
     return (

@@ -67,7 +67,8 @@ def checked_number(value: Any, what: str) -> float:
     """A finite number, not text. Raises StatsError."""
     # LARGEST is no float32, and whole numbers may be larger than any float.
     wide: Any = float(value) if isinstance(value, np.floating) else value
-    if not isinstance(wide, (int, float, np.integer)) or not abs(wide) <= LARGEST:  # NaN too
+    is_number = isinstance(wide, (int, float, np.integer))
+    if not is_number or not abs(wide) <= LARGEST:  # NaN too
         raise StatsError(f"{what} is {repr(value):.40}; give a number of magnitude at most {LARGEST:g}.")
     return float(value)
 

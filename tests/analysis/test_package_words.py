@@ -56,10 +56,22 @@ def test_the_readme_says_what_the_package_is(tmp_path: Path) -> None:
     assert "verify FOLDER" in text and "report --from FOLDER" in text and "analysis.R" in text
 
 
-def test_the_first_line_says_that_data_are_simulated(tmp_path: Path) -> None:
+def test_the_readme_of_a_public_package_promises_no_report(tmp_path: Path) -> None:
+    study = opened()
+    full(study)
+    export_study(study, tmp_path / "p", Request(public=True))
+    text = (tmp_path / "p" / "README.md").read_text()
+    assert "report --from" not in text and "No report can be made from these files" in text
+    assert "\n- `human`\n" in text and "analysis.R" in text
+    with pytest.raises(CommandError, match=r"a package made with --public has none \(its scripts give"):
+        call_command("report", "--from", str(tmp_path / "p"))
+
+
+@pytest.mark.parametrize("public", [False, True])
+def test_the_first_line_says_that_data_are_simulated(tmp_path: Path, public: bool) -> None:
     study = opened()
     full(study, origin="simulated")
-    export_study(study, tmp_path / "p", Request())
+    export_study(study, tmp_path / "p", Request(public=public))
     first = (tmp_path / "p" / "README.md").read_text().splitlines()[0]
     assert first == "Simulated data: computational observers answered, not people."
     described = json.loads((tmp_path / "p" / "dataset_description.json").read_text())
