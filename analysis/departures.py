@@ -136,7 +136,7 @@ def _looks(study: Study) -> list[Look]:
             "at": row.looked_at.isoformat(timespec="seconds"),
             "by": row.looked_by,
         }
-        for row in models.Look.objects.filter(study=study)
+        for row in models.TakenLook.objects.filter(study=study)
     ]
 
 

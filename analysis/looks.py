@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import IntegrityError, transaction
 
 from analysis.departures import report_facts
-from analysis.models import Look
+from analysis.models import TakenLook
 from analysis.reports.accuracy import person_scores
 from analysis.reports.base import StudyFacts, seal_of
 from analysis.stats.dunnett import dunnett
@@ -39,10 +39,12 @@ def take_look(study: Study, by: str) -> str:
             f"condition, and the smallest has {least}.{taken}"
         )
     first = {name: values[:people] for name, values in scores.items()}
-    answer = Look.Answer.STOP if _is_passed(first, facts, number) else Look.Answer.CONTINUE
+    answer = TakenLook.Answer.STOP if _is_passed(first, facts, number) else TakenLook.Answer.CONTINUE
     try:
         with transaction.atomic():
-            look = Look.objects.create(study=study, number=number, people=people, answer=answer, looked_by=by)
+            look = TakenLook.objects.create(
+                study=study, number=number, people=people, answer=answer, looked_by=by
+            )
     except IntegrityError:
         raise StudyError(
             f"Look {number} was taken by another person at this moment; see the report."
@@ -50,7 +52,7 @@ def take_look(study: Study, by: str) -> str:
     return _sentence(look, facts)
 
 
-def _sentence(look: Look, facts: StudyFacts) -> str:
+def _sentence(look: TakenLook, facts: StudyFacts) -> str:
     boundary = BOUNDARIES[facts.preregistration["document"]["boundary"]]
     of = f"Look {look.number} of {len(facts.looks)} at {look.people} people per condition, {boundary}"
     return f"{of}: {look.answer}"

@@ -28,7 +28,7 @@ class Report(models.Model):
         return f"{self.study_id} {self.origin}"
 
 
-class Look(models.Model):
+class TakenLook(models.Model):
     """A look that the plan names, as it was taken: what it said, and nothing of what it saw."""
 
     class Answer(models.TextChoices):

@@ -72,7 +72,7 @@ def facts_digest(study: Study, origin: str) -> str:
     decided = [[str(pk), excluded] for pk, excluded in by_hand.values_list("pk", "excluded")]
     registry = Preregistration.objects.filter(study=study).values_list("registry", "timestamp")
     facts = asdict(study_facts(study, origin))
-    looks = models.Look.objects.filter(study=study).values_list("number", "answer")
+    looks = models.TakenLook.objects.filter(study=study).values_list("number", "answer")
     return content_key([facts, decided, study.definition, list(map(list, registry)), list(map(list, looks))])
 
 

@@ -15,7 +15,7 @@ from scipy.stats import dunnett as witness
 
 from analysis.departures import report_facts
 from analysis.levels import planned_levels
-from analysis.models import Look
+from analysis.models import TakenLook
 from analysis.refresh import make_report, refresh_report
 from analysis.reports.base import Section
 from analysis.reports.meta_predictor import report
@@ -71,7 +71,7 @@ def test_a_look_says_one_word_by_dunnetts_test_at_its_level(
     sentence = f"Look 1 of 2 at 5 people per condition, Pocock: {word}"
     assert look() == sentence
     assert LogEntry.objects.latest("pk").change_message == f"grace: {sentence}."
-    row = {k: v for k, v in Look.objects.values().get().items() if k not in ("id", "looked_at")}
+    row = {k: v for k, v in TakenLook.objects.values().get().items() if k not in ("id", "looked_at")}
     assert row == {"study_id": study.pk, "number": 1, "people": 5, "answer": word, "looked_by": "grace"}
     made = refresh_report(study, "human")
     (told,) = made.json["preregistration"]["looks"]
@@ -87,7 +87,7 @@ def test_it_reads_the_first_who_finished_however_late_it_is_asked(study: Study) 
     outlier = sitting(study, "out", condition="grad_cam", right=lambda trial: True, minutes=-5)
     Session.objects.filter(pk=outlier.pk).update(excluded={"by": "ada", "reason": "spoke", "at": "now"})
     assert look().endswith("continue")
-    assert look().startswith("Look 2 of 2 at 8 people") and Look.objects.count() == 2
+    assert look().startswith("Look 2 of 2 at 8 people") and TakenLook.objects.count() == 2
 
 
 def refused(by: str = "grace") -> str:
@@ -109,7 +109,7 @@ def test_it_is_refused_before_it_is_due_and_once_it_is_taken(study: Study) -> No
     come(study, dict.fromkeys(NAMES, (4, 5, 3)), start=50)
     assert look("ada").endswith("continue")
     assert "All 2 planned looks are taken" in refused()
-    assert not Look.objects.filter(number__gt=2)
+    assert not TakenLook.objects.filter(number__gt=2)
 
 
 def test_it_is_refused_without_a_plan_of_looks() -> None:
@@ -156,7 +156,7 @@ def test_looks_that_were_missed_or_not_followed_are_departures(study: Study) -> 
     study.refresh_from_db()
     told = departures(study)
     assert told["look 1"] == "not taken" and "look 2" not in told and "stopping" in told
-    Look.objects.create(study=study, number=1, people=5, answer="stop", looked_by="ada")
+    TakenLook.objects.create(study=study, number=1, people=5, answer="stop", looked_by="ada")
     come(study, dict.fromkeys(NAMES, (4,) * 7), start=100)
     assert departures(study) == {"stopping": "all places were filled after it"}
 

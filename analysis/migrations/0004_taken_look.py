@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name="Look",
+            name="TakenLook",
             fields=[
                 (
                     "id",
@@ -36,7 +36,7 @@ class Migration(migrations.Migration):
             options={"ordering": ["number"]},
         ),
         migrations.AddConstraint(
-            model_name="look",
+            model_name="takenlook",
             constraint=models.UniqueConstraint(fields=("study", "number"), name="look_once"),
         ),
     ]
