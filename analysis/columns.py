@@ -400,8 +400,8 @@ class Asked:
 def columns_of(table: str, extra: Sequence[Column] = (), held: Collection[str] = ()) -> tuple[Column, ...]:
     """The columns of a table; `extra` are those that kinds of trial add to `trials`. If `held` names
     any, only those of the table's own that it names."""
-    own = tuple(column for column in TABLES[table] if not held or column.name in held)
-    return (*own, *(extra if table == "trials" else ()))
+    declared = tuple(column for column in TABLES[table] if not held or column.name in held)
+    return (*declared, *(extra if table == "trials" else ()))
 
 
 def names(table: str, extra: Sequence[Column] = ()) -> tuple[str, ...]:

@@ -24,8 +24,7 @@ WORDS: Mapping[str, str] = {
 MORE = (
     "The second does more: all columns that reports read, of declared types, and the tables of participants "
     "and stimuli. The third besides: digests of all files, flow, Utility with Fieller's intervals and the "
-    "bootstrap, Dunnett, effect sizes, results as assigned, items, times; figures, tables and the page as "
-    "files."
+    "bootstrap, Dunnett, effect sizes, results as assigned, items, times; files of figures and tables."
 )
 """What the ratios do not show."""
 Outcome = dict[str, float]

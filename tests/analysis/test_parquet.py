@@ -79,7 +79,7 @@ def test_it_is_a_whole_package(study: Study, tmp_path: Path) -> None:
 def test_it_writes_a_group_of_rows_per_part(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frames.parts, "__defaults__", ((), 10))
+    monkeypatch.setattr(frames.parts, "__defaults__", ((), 10, ()))
     export_study(study, tmp_path / "out", Request(format="parquet"))
     written = pq.read_metadata(tmp_path / "out" / "trials.parquet")
     assert written.num_row_groups == -(-written.num_rows // 10) > 2
@@ -100,7 +100,7 @@ def test_it_says_what_to_install_where_the_library_is_missing(tmp_path: Path) ->
 def test_it_reads_back_the_frame_that_was_written_in_parts(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frames.parts, "__defaults__", ((), 10))
+    monkeypatch.setattr(frames.parts, "__defaults__", ((), 10, ()))
     for name in ("csv", "parquet"):
         export_study(study, tmp_path / name, Request(format=name))
     for table in TABLES:

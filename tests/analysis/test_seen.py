@@ -84,7 +84,7 @@ def test_a_package_with_pictures_gives_the_same_sheet_and_one_without_gives_none
     first, second = sheet(report), sheet(again)
     assert first is not None and second is not None and first.data == second.data
     cells = [[axes.images[0].get_array() for axes in made.draw().axes] for made in (first, second)]
-    assert all(np.array_equal(one, other) for one, other in zip(*cells, strict=True))
+    assert all(np.array_equal(stored, packed) for stored, packed in zip(*cells, strict=True))
     assert sheet(bare) is None and report.json() == again.json() == bare.json()
 
 
