@@ -20,7 +20,7 @@ from analysis.tables import Progress, read_frames, study_facts
 from experiments.models import Preregistration, Session, Study
 from stimuli.spec import content_key
 
-REPORTED = ("human", "simulated", "pilot")
+REPORTED = ("human", "simulated", "pilot", "model")
 
 
 def make_report(

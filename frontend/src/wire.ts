@@ -464,7 +464,7 @@ export interface components {
          *     * `preview` - preview
          * @enum {string}
          */
-        OriginEnum: "human" | "simulated" | "pilot" | "preview";
+        OriginEnum: "human" | "simulated" | "pilot" | "preview" | "model";
         Page: {
             kind: string;
             digest: string;
