@@ -252,6 +252,7 @@ class Ethics(Part):
     special_category: str = ""
     content_warning: str = ""
     retention_days: Annotated[int, Field(ge=1, le=36500)] | None = None
+    models_may_see: bool = False
 
 
 class Reward(Part):
@@ -389,8 +390,10 @@ class StudyDefinition(Part):
 
     def as_met(self) -> dict[str, Any]:
         """All that a participant meets and what is declared of the analysis, as JSON, without recruiting,
-        package and metrics. Keys that joined later are left out at their default: old digests stay valid."""
+        package, metrics and what models may see. Keys that joined later are left out at their default: old
+        digests stay valid."""
         whole = self.model_dump(mode="json", exclude={"recruitment", "package", "platforms", "metrics"})
+        del whole["ethics"]["models_may_see"]
         for table, names in _LATER.items():
             rows = whole[table] if isinstance(whole[table], list) else [whole[table]]
             for row in rows:
