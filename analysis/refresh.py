@@ -23,6 +23,11 @@ from stimuli.spec import content_key
 REPORTED = ("human", "simulated", "pilot", "model")
 
 
+def read_with(origin: str) -> tuple[str, ...]:
+    """The origins that a report reads: a model's is set beside people."""
+    return (origin, "human") if origin == "model" else (origin,)
+
+
 def make_report(
     study: Study,
     origin: str,
@@ -42,14 +47,14 @@ def make_report(
 
 
 def newest_session_at(study: Study, origin: str) -> datetime | None:
-    """The time of the last change to a session of this origin."""
+    """The time of the last change to a session that the report of this origin reads."""
     when = Greatest(
         "started_at",
         Coalesce("claimed_at", "started_at"),
         Coalesce("finished_at", "started_at"),
         Coalesce("verdict_at", "started_at"),
     )
-    sessions = Session.objects.filter(study=study, origin=origin)
+    sessions = Session.objects.filter(study=study, origin__in=read_with(origin))
     newest: datetime | None = sessions.aggregate(newest=Max(when))["newest"]
     return newest
 
@@ -57,7 +62,8 @@ def newest_session_at(study: Study, origin: str) -> datetime | None:
 def facts_digest(study: Study, origin: str) -> str:
     """A value that changes when the seal, the state, the kept slots, a decision by hand, the definition or
     the plan's registry change."""
-    by_hand = Session.objects.filter(study=study, origin=origin).exclude(excluded={}).order_by("pk")
+    sessions = Session.objects.filter(study=study, origin__in=read_with(origin))
+    by_hand = sessions.exclude(excluded={}).order_by("pk")
     decided = [[str(pk), excluded] for pk, excluded in by_hand.values_list("pk", "excluded")]
     registry = Preregistration.objects.filter(study=study).values_list("registry", flat=True)
     facts = asdict(study_facts(study, origin))

@@ -73,7 +73,7 @@ class Asker:
                     raise Unanswered(
                         f"{AGAIN_MAX + 1} replies could not be read; the last: {error}"
                     ) from None
-                again = AGAIN.format(why=error)
+                again = f"{AGAIN} ({error})"
                 messages = [*messages, Message("assistant", (reply,)), Message("user", (again,))]
         raise AssertionError("the last try returns or raises")
 

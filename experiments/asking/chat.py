@@ -10,6 +10,7 @@ import base64
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -113,6 +114,7 @@ class Chat:
     temperature: float | None = None
     sleep: Callable[[float], None] = time.sleep
     sent: Sent = field(default_factory=Sent, init=False)
+    _counting: Lock = field(default_factory=Lock, init=False, repr=False)
 
     def say(self, messages: Sequence[Message]) -> str:
         """The text of the reply; empty if the model gave none. Raises Unreachable after TRIES."""
@@ -122,7 +124,8 @@ class Chat:
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
         pause_s = FIRST_PAUSE_S
         for left in reversed(range(TRIES)):
-            self.sent.count(messages)
+            with self._counting:
+                self.sent.count(messages)
             asked_s = 0.0
             try:
                 url = f"{self.address}/chat/completions"

@@ -21,7 +21,8 @@ PROMPTS: Mapping[str, str] = {
     "shown as an ordinary person without training in machine learning would answer it. " + _FORM,
 }
 """Variants of the first message, by name."""
-AGAIN = "This reply could not be read: {why}. " + _FORM
+AGAIN = "This reply could not be read. " + _FORM
+"""What is said of such a reply, with what is wrong with it in brackets behind."""
 BLOCK = re.compile(r"</?(?:p|li|h[1-6]|div|ul|ol|br|table|tr)\b[^>]*>", re.IGNORECASE)
 TAG = re.compile(r"<[^>]+>")
 

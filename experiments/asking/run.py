@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event
-from typing import Literal
 
 from experiments.asking.asker import AGAIN_MAX, Asker, Unanswered
 from experiments.asking.chat import Chat, Unreachable
@@ -18,17 +17,14 @@ from experiments.paradigms.base import Reason
 from experiments.sessions import mark_left
 from experiments.simulation.line import Line, open_pool
 
-Status = Literal["finished", "screened", "declined", "left", "turned_away", "incomplete", "open"]
-
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """One session of a model: as a participant's (`walk.Outcome`), or "incomplete" (a question was never
-    answered), or "open" (cut off: it goes on when it is run again). `faults` counts replies by what was
-    wrong."""
+    """One session of a model: `status` is its verdict; "open" if it was cut off and goes on when it is run
+    again; else how it ended for it (`walk.Outcome`). `faults` counts replies by what was wrong."""
 
     seat: Seat
-    status: Status
+    status: str
     message: str = ""
     faults: dict[str, int] = field(default_factory=dict)
 
@@ -107,4 +103,6 @@ def _stored(study: Study, done: Future[Taken]) -> Taken:
         rows.update(asked=session.asked)
     if taken.status == "incomplete":
         mark_left(session, Reason("unanswered", "after", AGAIN_MAX + 1.0, 1.0, taken.message))
+    elif session.verdict:
+        return replace(taken, status=session.verdict)
     return taken

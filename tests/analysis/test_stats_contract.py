@@ -34,6 +34,7 @@ from analysis.stats import (
     posthoc,
     power,
     proportions,
+    rank_agreement,
     rank_power,
     results,
     signal,
@@ -114,7 +115,9 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (agreement, "human_row"): (
         ratings,
         levels_of,
-        st.fixed_dictionaries({"leave_one_out": st.booleans(), "draws": FEW_DRAWS}),
+        st.fixed_dictionaries(
+            {"leave_one_out": st.booleans(), "draws": FEW_DRAWS, "answers": st.one_of(st.none(), rater)}
+        ),
     ),
     (anova, "one_way"): (some(lists),),
     (anova, "one_way_from_summaries"): (st.lists(summaries, max_size=3),),
@@ -227,6 +230,16 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
         st.one_of(st.just([0.5, 0.8]), lists),
         counts,
         st.fixed_dictionaries({"spread": levels, "within": st.booleans(), "power": levels}),
+    ),
+    (rank_agreement, "rank_agreement"): (
+        rater,
+        rater,
+        rater,
+        rater,
+        rater,
+        rater,
+        rater,
+        st.fixed_dictionaries({"draws": FEW_DRAWS, "level": levels}),
     ),
     (proportions, "wilson"): (counts, counts, st.fixed_dictionaries({"level": levels})),
     (proportions, "newcombe"): (counts, counts, counts, counts),

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import httpx
 from django.conf import settings
@@ -34,11 +34,11 @@ from experiments.simulation.line import Refused
 from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
 
+Name = TypeVar("Name", bound=str)
+
 
 class Command(StudyCommand):
-    help = (
-        "Let a model rate beside people, asked at an address of your choice. It is never counted as people."
-    )
+    help = "Let a model rate beside people, asked at an address of your choice. It never counts as people."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study", help="a slug or the path of a study.toml")
@@ -120,7 +120,7 @@ def _seats(study: str, options: dict[str, Any]) -> tuple[Study, list[Seat]]:
     return row, open_seats(row, seats_of(row, manners, options["count"], options["first"]))
 
 
-def _chosen[Name: str](option: str, given: str, known: Sequence[Name]) -> list[Name]:
+def _chosen(option: str, given: str, known: Sequence[Name]) -> list[Name]:
     """The names of a list with commas, each once. Raises CommandError."""
     names = list(dict.fromkeys(part.strip() for part in given.split(",")))
     strange = [name for name in names if name not in known]
@@ -137,9 +137,9 @@ def leaving_lines(chat: Chat, seats: Sequence[Seat], sent: Sent) -> list[str]:
     return [
         f"Model {chat.model} at {chat.address} ({where}); {'with' if chat.key else 'without'} a key.",
         f"{len(seats)} sessions, asked as {asked}: {sent.sentence()}.",
-        "The texts are the study's instructions, pages and questions, and the answers to choose from. A reply "
-        f"that cannot be read is asked again, at most {AGAIN_MAX} times, and a request that fails is sent at "
-        f"most {TRIES} times; that comes on top.",
+        "The texts are the study's instructions, pages and questions, and the answers to choose from. A "
+        f"reply that cannot be read is asked again, at most {AGAIN_MAX} times, and a request that fails is "
+        f"sent at most {TRIES} times; that comes on top.",
     ]
 
 
