@@ -11,7 +11,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError
 
-from crowd.dashboard.counts import places_of
+from analysis.refresh import make_report
+from analysis.tables import read_frames, study_facts
+from crowd.dashboard.counts import flows_of, places_of
+from crowd.dashboard.raters import raters_of
+from crowd.dashboard.views.overview import snapshot
 from crowd.joining.modelled import model_query
 from crowd.models import Payout, Posting
 from experiments.asking.plan import Manner, seats_of
@@ -60,7 +64,7 @@ def models() -> list[Session]:
 
 
 def test_it_rates_every_explanation_once_and_takes_no_place(
-    study: Study, ask: Callable[..., None], model: StandIn, capsys: pytest.CaptureFixture[str]
+    study: Study, ask: Callable[..., None], model: StandIn, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     before = (places_left(study), places_of(study))
     ask()
@@ -81,6 +85,8 @@ def test_it_rates_every_explanation_once_and_takes_no_place(
     assert Participant.objects.filter(sessions__in=sessions).distinct().count() == 1, "one rater"
     what_was_announced_has_left(told, model)
     what_is_stored_of_it(sessions, model)
+    it_is_shown_apart(study, len(sessions))
+    its_data_are_its_own(study, len(rated), tmp_path)
     ask()
     assert "has ended" in capsys.readouterr().out and len(models()) == len(sessions)
 
@@ -101,6 +107,27 @@ def what_is_stored_of_it(sessions: list[Session], model: StandIn) -> None:
     assert (stored["model"], stored["prompt"], stored["order"]) == ("stand-in", "plain", "given")
     assert stored["host"] == model.url.split("/")[2] and stored["trained_on_data"] == "unknown"
     assert stored["faults"] == {}
+
+
+def it_is_shown_apart(study: Study, sessions: int) -> None:
+    assert [(flow.word, flow.arrived) for flow in flows_of(study)] == [("Models", sessions)]
+    assert raters_of(study) == [] and len(raters_of(study, "model")) == 1
+    pages = snapshot(study)
+    assert (pages["passed"], pages["screened"], pages["whose"]) == (0, 0, "models")
+    assert pages["money"].people == 0
+
+
+def its_data_are_its_own(study: Study, answers: int, folder: Path) -> None:
+    """No cleaned data of people hold it, and its report is its own."""
+    frames = read_frames(study)
+    assert frames.origins == ["model"] and study_facts(study).kept == 0
+    assert (frames.trials["kind"] == "rate").sum() == answers
+    with pytest.raises(CommandError, match="No session has the origin 'human'"):
+        call_command("export", study.slug, "--out", str(folder / "people"), "--cleaned")
+    report = make_report(study, "model")
+    assert report.heading == "A model answered, not people." and not report.seal.sealed
+    (manner,) = next(s.content for s in report.sections if s.key == "models")["manners"]
+    assert manner["passed"] == manner["sessions"] and manner["model"] == "stand-in"
 
 
 def test_it_sees_what_the_wire_gives_and_no_name_of_a_condition(
