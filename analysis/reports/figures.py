@@ -67,7 +67,7 @@ class Look:
         if origin == "simulated":
             return cls(colours, stamp, "observer", "observers")
         if origin == "model":
-            return cls(colours, stamp, "model as it was asked", "models as they were asked")
+            return cls(colours, stamp, "model rater", "model raters")
         return cls(colours, stamp)
 
 

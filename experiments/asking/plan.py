@@ -155,4 +155,4 @@ class _Files:
     fetch: Callable[[str], bytes]
 
     def post(self, path: str, body: Mapping[str, Any]) -> dict[str, str]:
-        return {"label": ""}
+        return {"choice": body["choice"], "label": ""}

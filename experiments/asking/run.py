@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 
 from experiments.asking.asker import AGAIN_MAX, Asker, Unanswered
-from experiments.asking.chat import Chat, Unreachable
+from experiments.asking.chat import Chat, Message, Unreachable
 from experiments.asking.plan import Seat
 from experiments.asking.walk import ModelWalk
 from experiments.models import Session, Study
@@ -48,8 +48,8 @@ def ask_models(
     concurrency: int = 1,
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> list[Taken]:
-    """Takes all seats, so many at once. If the model's address fails for good, no further session begins, and
-    those that had begun stay open."""
+    """Takes all seats, so many at once. If the model's address fails for good, or the run is interrupted, no
+    further question is put, and the sessions that had begun stay open."""
     taken: list[Taken] = []
     stop = Event()
     with open_pool(way.url, concurrency) as pool, _workers(concurrency) as workers:
@@ -76,7 +76,13 @@ def _workers(count: int) -> Iterator[ThreadPoolExecutor]:
 def _take(slug: str, seat: Seat, way: Way, line: Line, stop: Event) -> Taken:
     if stop.is_set():
         return Taken(seat, "open", "not begun")
-    asker = Asker(way.chat.say, seat.manner.order, lambda fault, reply: way.told(seat.name, fault, reply))
+
+    def say(messages: Sequence[Message]) -> str:
+        if stop.is_set():
+            raise Unreachable("stopped")
+        return way.chat.say(messages)
+
+    asker = Asker(say, seat.manner.order, lambda fault, reply: way.told(seat.name, fault, reply))
     walk = ModelWalk(seat.name, seat.manner.prompt, asker, line)
     try:
         outcome = walk.enter(slug, "local", way.query(seat))

@@ -57,7 +57,7 @@ class ModelWalk(Walk):
         before = [f"At the last try you were told: {self._told[name]}"] if name in self._told else []
         chosen = self._asked([*before, *self._seen(question), question["prompt"]], question)
         if question["low"] is not None:
-            self._told[name] = self._tell(name, chosen)
+            chosen, self._told[name] = self._tell(name, chosen)
         return chosen
 
     def match_examples(self, questions: Sequence[QuestionWire], attempt: int) -> Mapping[str, Any]:
@@ -90,12 +90,14 @@ class ModelWalk(Walk):
         parts = self.observer.shown(cast("Mapping[str, Any]", question))
         return [*([f"The model says: {plain(question['label'])}"] if question["label"] else []), *parts]
 
-    def _tell(self, question: str, choice: str) -> str:
-        """What the page says at once of an answer."""
+    def _tell(self, question: str, choice: str) -> tuple[str, str]:
+        """The answer that stands, and what the page says at once of it: the first of a walk that was cut off
+        stands."""
         assert self.at is not None
         step, page = self.at
         body = {"digest": page["digest"], "question": question, "choice": choice}
-        return str(self.line.post(f"/api/session/{step}/told/", body)["label"])
+        told = self.line.post(f"/api/session/{step}/told/", body)
+        return str(told["choice"]), str(told["label"])
 
 
 def _numbers(low: int, high: int) -> list[tuple[str, str]]:

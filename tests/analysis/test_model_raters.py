@@ -105,7 +105,7 @@ def test_it_is_as_kind_to_the_other_rater_as_to_people() -> None:
 
 @pytest.mark.parametrize(
     ("answers", "says"),
-    [([1.0], "1 answers to 3 units"), ([1, 2, 9], "none of the levels"), ([1, 2, np.nan], "")],
+    [([1.0], "1 answers to 3 units"), ([1, 2, 9], "none of the levels"), ([1, 2, np.nan], "The answers")],
 )
 def test_answers_that_do_not_fit_are_told(answers: list[float], says: str) -> None:
     with pytest.raises(StatsError, match=says):

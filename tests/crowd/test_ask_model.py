@@ -177,6 +177,20 @@ def test_it_goes_on_after_it_was_cut_off(study: Study, ask: Callable[..., None],
     assert len(model.asked) - before == len(study.practice) + all_asked - skipped > 0
 
 
+def test_an_answer_that_was_told_stands_if_the_model_says_otherwise_later(
+    study: Study, ask: Callable[..., None], model: StandIn
+) -> None:
+    """The training tells each answer at once; a model that draws its replies may say otherwise afterwards."""
+    model.answer = lambda asked: saying("2") if len(model.asked) <= 2 else (401, {})
+    with pytest.raises(CommandError, match="not finished"):
+        ask("-n", "1")
+    model.answer = lambda asked: saying("4") if asked.answers[0][0] == "1" else usual(asked)
+    ask("-n", "1")
+    (session,) = models()
+    (page,) = session.gates.filter(kind="training").values_list("value", flat=True)
+    assert list(page.values()) == ["2", "2", "4"] and session.verdict == "passed"
+
+
 def test_a_model_that_gives_no_answer_ends_as_incomplete_with_the_reason(
     study: Study, ask: Callable[..., None], model: StandIn, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
