@@ -68,17 +68,17 @@ def _manners_section(
     status = dict(zip(people["session"].astype(str), people["status"], strict=True))
     content = []
     for name in dict.fromkeys(map(name_of, manners.values())):
-        own = {session: asked for session, asked in manners.items() if name_of(asked) == name}
+        given = {session: asked for session, asked in manners.items() if name_of(asked) == name}
         faults = Counter[str]()
-        for asked in own.values():
+        for asked in given.values():
             faults.update(asked["faults"])
-        first = next(iter(own.values()))
+        first = next(iter(given.values()))
         content.append(
             {
                 **{key: first[key] for key in (*MANNER, "prompt_digest", "trained_on_data")},
                 "name": name,
-                "sessions": len(own),
-                "passed": sum(status[session] == "passed" for session in own),
+                "sessions": len(given),
+                "passed": sum(status[session] == "passed" for session in given),
                 "faults": dict(faults),
             }
         )
@@ -146,11 +146,11 @@ def _beside(answers: pd.DataFrame, people: Frames, stimuli: pd.DataFrame, facts:
     items, orders = [], []
     for question in names:
         for manner in sorted(set(answers["manner"])):
-            own = answers[(answers["manner"] == manner) & (answers["question"] == question)]
+            given = answers[(answers["manner"] == manner) & (answers["question"] == question)]
             theirs = rows[rows["question"] == question]
             about = {"question": question, "manner": manner}
-            items.append(about | _on_items(own, theirs, facts.seed))
-            orders.append(about | _on_conditions(own, theirs, stimuli, facts.seed))
+            items.append(about | _on_items(given, theirs, facts.seed))
+            orders.append(about | _on_conditions(given, theirs, stimuli, facts.seed))
     content = {"people": int(people.participants["participant"].nunique()), "items": items, "orders": orders}
     said = dict.fromkeys(
         f"{row['question']}, {row['manner']}: {row['problem']}" for row in (*items, *orders) if row["problem"]
@@ -159,13 +159,13 @@ def _beside(answers: pd.DataFrame, people: Frames, stimuli: pd.DataFrame, facts:
     return Section("beside_people", "Models beside people", content, tuple(said), tables)
 
 
-def _on_items(own: pd.DataFrame, theirs: pd.DataFrame, seed: int) -> dict[str, Any]:
+def _on_items(given: pd.DataFrame, theirs: pd.DataFrame, seed: int) -> dict[str, Any]:
     """The model, and one person, against the mode of the other people, on the explanations that the model
     rated; both meet the same modes."""
     once = rated_once(theirs)
     units = as_units(once)
     keys = once.groupby(EXPLANATION, sort=True).size().index
-    points = rated_once(own).groupby(EXPLANATION)["asked"].agg(mode_of).reindex(keys).to_numpy(np.float64)
+    points = rated_once(given).groupby(EXPLANATION)["asked"].agg(mode_of).reindex(keys).to_numpy(np.float64)
     rated = ~np.isnan(points)
     call = partial(human_row, units[rated], SCALE, leave_one_out=True, draws=DRAWS, seed=seed)
     model, problem = tried(partial(call, answers=points[rated]))
@@ -178,11 +178,11 @@ def _on_items(own: pd.DataFrame, theirs: pd.DataFrame, seed: int) -> dict[str, A
 
 
 def _on_conditions(
-    own: pd.DataFrame, theirs: pd.DataFrame, stimuli: pd.DataFrame, seed: int
+    given: pd.DataFrame, theirs: pd.DataFrame, stimuli: pd.DataFrame, seed: int
 ) -> dict[str, Any]:
     """Spearman's correlation over conditions of the mean points of the model and of people."""
     mine, yours = (
-        with_shared(rated_once(own)[theirs.columns], stimuli),
+        with_shared(rated_once(given)[theirs.columns], stimuli),
         with_shared(rated_once(theirs), stimuli),
     )
     told, problem = tried(

@@ -105,9 +105,9 @@ def rank_agreement(
         rng = np.random.default_rng(seed)
         for _ in range(draws):
             by_person, by_item = (np.bincount(rng.integers(0, n, n), minlength=n) for n in counts)
-            one = _means(y, group[0], (by_person[person] * by_item[ours]).astype(np.float64), shared)
-            two = _means(x, group[1], by_item[theirs].astype(np.float64), shared)
-            if (value := _correlation(one, two)) is not None:
+            first = _means(y, group[0], (by_person[person] * by_item[ours]).astype(np.float64), shared)
+            second = _means(x, group[1], by_item[theirs].astype(np.float64), shared)
+            if (value := _correlation(first, second)) is not None:
                 drawn.append(value)
     ends = None
     if len(drawn) >= DEFINED_MIN * draws:

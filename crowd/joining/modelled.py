@@ -1,4 +1,4 @@
-"""The entry of models: signed by this server's own command, never by an address that anyone can write."""
+"""The entry of models: signed by this server's taken command, never by an address that anyone can write."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def join_model(study: Study, signed: str) -> tuple[Session, str, bool]:
     # Two runs of one command would else make two sessions of one seat.
     Study.objects.select_for_update().get(pk=study.pk)
     asked = ticket["asked"]
-    own = Session.objects.filter(study=study, origin=Session.Origin.MODEL)
-    session = own.filter(asked__name=asked["name"]).select_related("study", "slot", "participant").first()
+    taken = Session.objects.filter(study=study, origin=Session.Origin.MODEL)
+    session = taken.filter(asked__name=asked["name"]).select_related("study", "slot", "participant").first()
     if session is not None:
         return session, sessions.renew_token(session), False
-    earlier = own.filter(asked__rater=asked["rater"]).select_related("participant").first()
+    earlier = taken.filter(asked__rater=asked["rater"]).select_related("participant").first()
     participant = earlier.participant if earlier is not None else Participant.objects.create(study=study)
     session, token = sessions.start_session(study, participant, origin=Session.Origin.MODEL)
     rows = Session.objects.filter(pk=session.pk)

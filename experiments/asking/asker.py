@@ -78,7 +78,7 @@ class Asker:
         raise AssertionError("the last try returns or raises")
 
 
-class Tally:
+class CountingAsker:
     """Counts what would be asked, without asking: every first answer is taken."""
 
     def __init__(self, order: Order, sent: Sent) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal, cast, get_args
 
 from experiments.api.scene import media_files
 from experiments.api.state import question_wire, trial_wire
-from experiments.asking.asker import Tally
+from experiments.asking.asker import CountingAsker
 from experiments.asking.chat import Sent
 from experiments.asking.observer import KINDS, ModelObserver
 from experiments.asking.prompts import Order, prompt_digest, system_text
@@ -119,7 +119,7 @@ def tallied(study: Study, seats: Sequence[Seat]) -> Sent:
 def _count(study: Study, seat: Seat, sent: Sent) -> None:
     definition, slot = definition_of(study), peek_slot(study, seat.ordinal)
     session = Session(study=study, slot=slot, participant=Participant(study=study), media_id=new_media_id())
-    tally = Tally(seat.manner.order, sent)
+    tally = CountingAsker(seat.manner.order, sent)
     fetch = _from_store({f"/m/{name}": picture.file for name, picture in media_files(session)})
     told = html_of(help_text(session, definition), placeholders(definition))
     for step, page in _pages(session):

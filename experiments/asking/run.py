@@ -19,7 +19,7 @@ from experiments.simulation.line import Line, open_pool
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ModelOutcome:
     """One session of a model: `status` is its verdict; "open" if it was cut off and goes on when it is run
     again; else how it ended for it (`walk.Outcome`). `faults` counts replies by what was wrong."""
 
@@ -47,10 +47,10 @@ def ask_models(
     *,
     concurrency: int = 1,
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
-) -> list[Taken]:
+) -> list[ModelOutcome]:
     """Takes all seats, so many at once. If the model's address fails for good, or the run is interrupted, no
     further question is put, and the sessions that had begun stay open."""
-    taken: list[Taken] = []
+    taken: list[ModelOutcome] = []
     stop = Event()
     with open_pool(way.url, concurrency) as pool, _workers(concurrency) as workers:
         waiting = [workers.submit(_take, study.slug, seat, way, Line(pool), stop) for seat in seats]
@@ -73,9 +73,9 @@ def _workers(count: int) -> Iterator[ThreadPoolExecutor]:
         workers.shutdown(wait=True, cancel_futures=True)
 
 
-def _take(slug: str, seat: Seat, way: Way, line: Line, stop: Event) -> Taken:
+def _take(slug: str, seat: Seat, way: Way, line: Line, stop: Event) -> ModelOutcome:
     if stop.is_set():
-        return Taken(seat, "open", "not begun")
+        return ModelOutcome(seat, "open", "not begun")
 
     def say(messages: Sequence[Message]) -> str:
         if stop.is_set():
@@ -87,14 +87,14 @@ def _take(slug: str, seat: Seat, way: Way, line: Line, stop: Event) -> Taken:
     try:
         outcome = walk.enter(slug, "local", way.query(seat))
     except Unanswered as error:
-        return Taken(seat, "incomplete", str(error), dict(asker.faults))
+        return ModelOutcome(seat, "incomplete", str(error), dict(asker.faults))
     except Unreachable as error:
         stop.set()
-        return Taken(seat, "open", str(error), dict(asker.faults))
-    return Taken(seat, outcome.status, outcome.message, dict(asker.faults))
+        return ModelOutcome(seat, "open", str(error), dict(asker.faults))
+    return ModelOutcome(seat, outcome.status, outcome.message, dict(asker.faults))
 
 
-def _stored(study: Study, done: Future[Taken]) -> Taken:
+def _stored(study: Study, done: Future[ModelOutcome]) -> ModelOutcome:
     """What became of it is kept with the session: the faults, and why it was given up."""
     taken = done.result()
     rows = Session.objects.filter(study=study, origin=Session.Origin.MODEL, asked__name=taken.seat.name)

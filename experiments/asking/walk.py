@@ -16,7 +16,7 @@ from experiments.simulation.walk import Walk
 from experiments.simulation.wire import ContextWire, PageWire, QuestionWire, StateWire, TrialWire
 
 SAID = "A model answers this session."
-"""In place of every free text, which nobody asks a model for."""
+"""In place of every free text, which a model is not asked for."""
 YEARS = (18, 100)
 
 

@@ -159,8 +159,8 @@ def test_groups_that_one_side_alone_rated_are_left_out() -> None:
     flat = theirs.assign(value=3.0)
     with pytest.raises(StatsError, match="do not differ"):
         compared(ours, flat)
-    one = ours[ours["person"] == "p0"]
-    assert compared(one, theirs).range is None, "one person says nothing of others"
+    alone = ours[ours["person"] == "p0"]
+    assert compared(alone, theirs).range is None, "one person says nothing of others"
 
 
 # The report

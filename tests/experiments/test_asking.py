@@ -100,10 +100,10 @@ def turns(*replies: Given) -> Callable[[Asked], Given]:
 
 def test_a_question_is_asked_at_most_twice_more_and_told_why(model: StandIn, chat: Chat) -> None:
     model.answer = turns("No.", saying(9), saying(2))
-    one, told = asker(chat), list[tuple[str, str]]()
-    one.told = lambda fault, reply: told.append((fault, reply))
-    assert one.ask(["How easy?"], SCALE) == "2"
-    assert one.faults == {"no_json": 1, "out_of_scale": 1} and told[0] == ("no_json", "No.")
+    asks, told = asker(chat), list[tuple[str, str]]()
+    asks.told = lambda fault, reply: told.append((fault, reply))
+    assert asks.ask(["How easy?"], SCALE) == "2"
+    assert asks.faults == {"no_json": 1, "out_of_scale": 1} and told[0] == ("no_json", "No.")
     roles = [m["role"] for m in model.asked[-1].body["messages"]]
     assert roles == ["system", "user", "assistant", "user", "assistant", "user"]
     model.answer = turns("No.")

@@ -26,7 +26,7 @@ from experiments.asking.plan import (
     tallied,
 )
 from experiments.asking.prompts import ORDERS, PROMPTS
-from experiments.asking.run import Taken, Way, ask_models
+from experiments.asking.run import ModelOutcome, Way, ask_models
 from experiments.errors import NotAdmitted, StudyError
 from experiments.management.base import StudyCommand, study_of
 from experiments.models import Study
@@ -150,7 +150,7 @@ def _ask(
     file: TextIO | None,
     options: dict[str, Any],
     terminal: Terminal,
-) -> list[Taken]:
+) -> list[ModelOutcome]:
     def told(name: str, fault: str, reply: str) -> None:
         if file is not None:
             row = {"session": name, "fault": fault, "reply": reply}
@@ -168,7 +168,7 @@ def _ask(
         ) from error
 
 
-def outcome_lines(taken: Sequence[Taken], sent: Sent) -> list[str]:
+def outcome_lines(taken: Sequence[ModelOutcome], sent: Sent) -> list[str]:
     """What became of the sessions, what was wrong with replies, and what left in all."""
     lines = []
     for status in dict.fromkeys(each.status for each in taken):
