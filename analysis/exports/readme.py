@@ -24,8 +24,8 @@ ALONE = {
     "model": "Data of models: models answered, not people.",
 }
 MIXED = {
-    "simulated": "Holds simulated data: rows with the origin `simulated` are of computational observers, not "
-    "of people.",
+    "simulated": "Holds simulated data: rows with the origin `simulated` are of computational observers, "
+    "not of people.",
     "model": "Holds data of models: rows with the origin `model` are of models, not of people.",
 }
 UNLICENSED = (

@@ -93,8 +93,8 @@ def check_may_be_asked(study: Study, may_see: bool) -> None:
     unsuited = sorted(set(get_paradigm(study.paradigm).kinds) - KINDS)
     if unsuited:
         raise StudyError(
-            f"{study.slug!r} has trials that models are not asked ({', '.join(unsuited)}): choose a study of "
-            "ratings."
+            f"{study.slug!r} has trials that models are not asked ({', '.join(unsuited)}): "
+            "choose a study of ratings."
         )
     definition = definition_of(study)
     stimuli = definition.stimuli
