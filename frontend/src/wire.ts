@@ -462,6 +462,7 @@ export interface components {
          *     * `simulated` - simulated
          *     * `pilot` - pilot
          *     * `preview` - preview
+         *     * `model` - model
          * @enum {string}
          */
         OriginEnum: "human" | "simulated" | "pilot" | "preview" | "model";
