@@ -218,8 +218,8 @@ class _Notes:
         if handed_out_at is None:
             return None, None
         server_ms = ceil((received_at - handed_out_at) / timedelta(milliseconds=1))
-        # The times of simulated people are drawn, not waited for: the server's clock says nothing of them.
-        return server_ms, None if origin == Session.Origin.SIMULATED else server_ms < rt_ms
+        # The times of programs are drawn, or their own: the server's clock says nothing of them.
+        return server_ms, None if origin in Session.PROGRAMS else server_ms < rt_ms
 
 
 def _revealed_ms(batch: Batch) -> dict[Place, int]:

@@ -24,7 +24,7 @@ ORIGIN = Column(
     "origin",
     "text",
     "Who answered; origins are never mixed.",
-    levels=("human", "simulated", "pilot", "preview"),
+    levels=("human", "simulated", "pilot", "preview", "model"),
 )
 ARRIVAL = Column(
     "arrival",
@@ -140,6 +140,12 @@ PARTICIPANTS = (
     ARRIVAL,
     Column("simulated_kind", "text", "Kind of computational observer; empty for people."),
     Column("simulated_digest", "text", "Digest of that observer's source and parameters; empty for people."),
+    Column(
+        "asked",
+        "json",
+        "Of a model: its name, the host of its address, the prompt, the order of answers, whether it may "
+        "have been trained on the data, and its faulty replies; empty for all others.",
+    ),
     Column("lane", "text", "Which slots this sitting could claim."),
     CONDITION,
     ROLE,

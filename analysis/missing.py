@@ -49,7 +49,7 @@ def gaps_of_answer(
 ) -> str:
     """The cell of `missing` for an answer. `cells` are those of PAGE, `served` those of trials that are
     handed out alone."""
-    if origin == "simulated":
+    if origin in ("simulated", "model"):
         # A program has no screen, no keys and no clock of a page.
         return ""
     lacks = tuple(cell is None or cell == "" for cell in cells)

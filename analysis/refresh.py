@@ -24,7 +24,12 @@ from analysis.tables import Progress, read_frames, study_facts
 from experiments.models import Preregistration, Session, Study
 from stimuli.spec import content_key
 
-REPORTED = ("human", "simulated", "pilot")
+REPORTED = ("human", "simulated", "pilot", "model")
+
+
+def read_with(origin: str) -> tuple[str, ...]:
+    """The origins that a report reads: a model's is set beside people."""
+    return (origin, "human") if origin == "model" else (origin,)
 
 
 def make_report(
@@ -53,14 +58,14 @@ def without_questions(facts: StudyFacts, ids: Collection[str]) -> StudyFacts:
 
 
 def newest_session_at(study: Study, origin: str) -> datetime | None:
-    """The time of the last change to a session of this origin."""
+    """The time of the last change to a session that the report of this origin reads."""
     when = Greatest(
         "started_at",
         Coalesce("claimed_at", "started_at"),
         Coalesce("finished_at", "started_at"),
         Coalesce("verdict_at", "started_at"),
     )
-    sessions = Session.objects.filter(study=study, origin=origin)
+    sessions = Session.objects.filter(study=study, origin__in=read_with(origin))
     newest: datetime | None = sessions.aggregate(newest=Max(when))["newest"]
     return newest
 
@@ -68,7 +73,8 @@ def newest_session_at(study: Study, origin: str) -> datetime | None:
 def facts_digest(study: Study, origin: str) -> str:
     """A value that changes when the seal, the state, the kept slots, a decision by hand, the definition,
     the plan's registry or its looks change."""
-    by_hand = Session.objects.filter(study=study, origin=origin).exclude(excluded={}).order_by("pk")
+    sessions = Session.objects.filter(study=study, origin__in=read_with(origin))
+    by_hand = sessions.exclude(excluded={}).order_by("pk")
     decided = [[str(pk), excluded] for pk, excluded in by_hand.values_list("pk", "excluded")]
     registry = Preregistration.objects.filter(study=study).values_list("registry", "timestamp")
     facts = asdict(study_facts(study, origin))

@@ -55,6 +55,7 @@ def _person(
         "arrival": session.arrival,
         "simulated_kind": session.simulated_kind,
         "simulated_digest": session.simulated_digest,
+        "asked": canonical_json(session.asked) if session.asked else "",
         "lane": session.lane,
         "condition": condition,
         "role": role,
@@ -135,7 +136,7 @@ def _gaps(
         codes |= dict.fromkeys(
             ("px_per_mm", "distance_mm"), "not_recorded" if SCREEN in met else "not_reached"
         )
-    if session.origin == Session.Origin.SIMULATED:
+    if session.origin in Session.PROGRAMS:
         codes |= dict.fromkeys(("px_per_mm", "distance_mm", "refresh_hz"), "not_applicable")
     if session.erased:
         codes |= dict.fromkeys((*DEVICE, "language", "comment"), "withdrawn")

@@ -34,7 +34,9 @@ def slot_counts(study: Study, origin: str) -> tuple[tuple[ConditionFacts, ...], 
     """
     is_pilot = origin == Session.Origin.PILOT
     slots = Slot.objects.filter(study=study, pilot=is_pilot)
-    is_kept = Q(kept=True, holder__origin=origin)
+    # Models take no slots: what people have kept decides when a comparison with them is open.
+    counted = Session.Origin.HUMAN if origin == Session.Origin.MODEL else origin
+    is_kept = Q(kept=True, holder__origin=counted)
     conditions = list(study.conditions.order_by("ordinal"))
     pure, lanes = _counted(slots, is_kept)
     if not pure and not lanes and not is_pilot:

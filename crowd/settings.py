@@ -160,6 +160,8 @@ STIMULUS_QUEUE = env_text("STIMULUS_QUEUE", "stimuli.cpu")
 # variables (AWS_ACCESS_KEY_ID …) are read by its library.
 for _name, _type in settings_of_all().items():
     globals()[_name] = env_flag(_name, False) if _type is bool else env_text(_name)
+# Sent to the address of a model that ask_model asks, in one header, and stored nowhere.
+MODEL_KEY = env_text("MODEL_KEY")
 HOURLY_FLOOR_CENTS = env_amounts("HOURLY_FLOOR_CENTS", "GBP=900,USD=1200")
 SETTLE_CONFIRM_CENTS = env_number("SETTLE_CONFIRM_CENTS", 20_000)
 # Above this sum a payment that a page asks for is confirmed by a second login; 0 is off.

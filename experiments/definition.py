@@ -252,6 +252,7 @@ class Ethics(Part):
     special_category: str = ""
     content_warning: str = ""
     retention_days: Annotated[int, Field(ge=1, le=36500)] | None = None
+    models_may_see: bool = False
 
 
 class Reward(Part):
@@ -388,9 +389,9 @@ class StudyDefinition(Part):
         return {k: v if isinstance(v, Mapping) else {"limit": v} for k, v in value.items()}
 
     def as_met(self) -> dict[str, Any]:
-        """All that a participant meets and what is declared of the analysis, as JSON, without recruiting,
-        package and metrics. Keys that joined later are left out at their default: old digests stay valid."""
+        """All that people meet and what is declared of the analysis, as JSON; old digests stay valid."""
         whole = self.model_dump(mode="json", exclude={"recruitment", "package", "platforms", "metrics"})
+        del whole["ethics"]["models_may_see"]
         for table, names in _LATER.items():
             rows = whole[table] if isinstance(whole[table], list) else [whole[table]]
             for row in rows:
@@ -398,8 +399,7 @@ class StudyDefinition(Part):
                     if row[name] == default:
                         del row[name]
         # Until windows were computed these stood in every definition, and what is computed follows from it.
-        for side, before_px in _WINDOW_BEFORE.items():
-            whole["device"][side] = whole["device"][side] or before_px
+        whole["device"] |= {side: whole["device"][side] or px for side, px in _WINDOW_BEFORE.items()}
         if self.training == TrainingTable():
             del whole["training"]
         # Without the table there is no check; what share of the people it finds, they do not meet.

@@ -50,7 +50,7 @@ def places_left(study: Study, pilot: bool = False) -> int:
     if pilot:
         on_the_way = on_the_way.filter(origin=Session.Origin.PILOT)
     else:
-        on_the_way = on_the_way.exclude(origin__in=[Session.Origin.PREVIEW, Session.Origin.PILOT])
+        on_the_way = on_the_way.exclude(origin__in=[*Session.UNPLACED, Session.Origin.PILOT])
     return free_slots(study, pilot=pilot).count() - on_the_way.count()
 
 
@@ -189,7 +189,7 @@ def regain_slot(session: Session, lease_ends_at: datetime) -> bool:
 
 
 def peek_slot(study: Study, ordinal: int) -> Slot:
-    """A slot for a preview: shown, never claimed."""
+    """A slot for a preview or a model: shown, never claimed."""
     slot = Slot.objects.filter(study=study, ordinal=ordinal, pilot=False).order_by(F("id")).first()
     if slot is None:
         raise StudyError(f"{study.slug!r} has no slot {ordinal}. Open the study, or choose a smaller number.")

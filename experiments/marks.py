@@ -41,7 +41,7 @@ COUNTS = {"session__verdict": "passed", "session__slot__kept": True, "session__e
 def _answers(study: Study) -> QuerySet[Response]:
     """Answers to trials that show an item and are no checks."""
     asked = Response.objects.filter(session__study=study, trial__check_kind="", trial__item__isnull=False)
-    return asked.exclude(session__origin=Session.Origin.PREVIEW)
+    return asked.exclude(session__origin__in=Session.UNPLACED)
 
 
 def answers_not_kept(study: Study) -> int:

@@ -317,6 +317,7 @@ class Session(models.Model):
         SIMULATED = "simulated"
         PILOT = "pilot"
         PREVIEW = "preview"
+        MODEL = "model"
 
     class Arrival(models.TextChoices):
         """What the place that sent the person says of them: it lists them, it could and does not yet, it
@@ -326,6 +327,11 @@ class Session(models.Model):
         UNVERIFIED = "unverified"
         UNCONFIRMABLE = "unconfirmable"
 
+    UNPLACED = frozenset({Origin.PREVIEW, Origin.MODEL})
+    """They are shown the plan of a slot and never hold it."""
+    PROGRAMS = frozenset({Origin.SIMULATED, Origin.MODEL})
+    """Programs answer, which have no screen and no reading speed of people."""
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="sessions")
     participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="sessions")
@@ -333,6 +339,9 @@ class Session(models.Model):
     arrival = models.CharField(max_length=13, choices=Arrival, blank=True)
     simulated_kind = models.CharField(max_length=20, blank=True)
     simulated_digest = models.CharField(max_length=64, blank=True)
+    asked = models.JSONField(default=dict)
+    """Of a model: its name, the host of its address, how it was asked, and what was wrong with its replies.
+    Empty for all others."""
     lane = models.CharField(max_length=40, default="participant")
     state = models.CharField(max_length=12, choices=State, default=State.GATES)
     slot = models.ForeignKey(Slot, on_delete=models.PROTECT, null=True, related_name="sessions")
@@ -369,7 +378,8 @@ class Session(models.Model):
                 name="session_verdict",
             ),
             models.CheckConstraint(
-                condition=_one_of("origin", ["human", "simulated", "pilot", "preview"]), name="session_origin"
+                condition=_one_of("origin", ["human", "simulated", "pilot", "preview", "model"]),
+                name="session_origin",
             ),
             models.CheckConstraint(
                 condition=_one_of("arrival", ["", "verified", "unverified", "unconfirmable"]),

@@ -38,7 +38,7 @@ from experiments.gates.plan import gate_plan
 from experiments.models import Event, Gate, Participant, Response, Session, Slot, Study
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Answer, GateTry, Reason, Verdict
-from experiments.paradigms.screening import tried
+from experiments.paradigms.screening import tried, untimed
 from experiments.selectors import arm_of, cards_of, definition_of, next_position, views_of
 from experiments.simulation.versions import digest_here
 from experiments.tokens import hash_token, new_media_id, new_token
@@ -283,7 +283,7 @@ def _follow(session: Session, step: Step, judged: Judged) -> None:
 
 def _is_routed(session: Session, kinds: Collection[str]) -> bool:
     """Whether pages of these kinds decide from which lane this session gets its slot."""
-    if session.slot_id is not None or session.origin == Session.Origin.PREVIEW:
+    if session.slot_id is not None or session.origin in Session.UNPLACED:
         return False
     return any(stop.routes and stop.kind in kinds for stop in gate_plan(session.study, None))
 
@@ -299,7 +299,7 @@ def claim_if_due(session: Session) -> Session:
     """Claims a slot once every gate before it is passed; a session without instructions for its arm starts
     its trials at once."""
     if session.state == Session.State.GATES and session.slot_id is None:
-        if session.origin == Session.Origin.PREVIEW:
+        if session.origin in Session.UNPLACED:
             return session
         tries = tries_of(session)
         before = [stop for stop in gate_plan(session.study, None) if stop.place == "start"]
@@ -363,7 +363,7 @@ def finish(session: Session, comment: str) -> Session:
     verdict = screen(session)
     with transaction.atomic():
         if _end(session, Session.State.FINISHED, verdict, comment):
-            if session.origin == Session.Origin.PREVIEW:
+            if session.origin in Session.UNPLACED:
                 pass
             elif verdict.status != "passed":
                 release_slot(session)
@@ -422,7 +422,7 @@ def screen(session: Session) -> Verdict:
         tries_of(session),
         answers,
         total_minutes(session, answers),
-        definition.rules,
+        untimed(definition.rules) if session.origin == Session.Origin.MODEL else definition.rules,
     )
 
 
@@ -477,10 +477,10 @@ def _erase(session: Session, verdict: Verdict) -> None:
         )
 
 
-def mark_left(session: Session) -> bool:
-    """The platform says that this person will not come back: the slot is free again."""
+def mark_left(session: Session, *reasons: Reason) -> bool:
+    """This person will not come back, as the platform says or for these reasons: the slot is free again."""
     with transaction.atomic():
-        ended = _end(session, Session.State.FINISHED, Verdict("incomplete"))
+        ended = _end(session, Session.State.FINISHED, Verdict("incomplete", reasons))
         if ended:
             release_slot(session)
     return ended

@@ -37,7 +37,7 @@ DECISIONS: Mapping[str, Mapping[Decision, str]] = {
         "drop": "received_at",
     },
     "participants": {
-        "keep": "study participant session sitting origin arrival simulated_kind simulated_digest lane "
+        "keep": "study participant session sitting origin arrival simulated_kind simulated_digest asked lane "
         "condition role arm slot plan status reasons excluded_by_hand consented admitted duration_s task_s "
         "rules_digest quiz_attempts practice_attempts surplus responses focus_losses reloads "
         "reservoir_openings pastes fullscreen_entries fullscreen_exits touch webdriver missing",

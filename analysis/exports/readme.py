@@ -20,10 +20,17 @@ from experiments.definition import StudyDefinition
 
 SOFTWARE = "Legible: crowdsourced psychophysics for explainable AI"
 PSYCHDS = "Psych-DS 1.5.1"
-SIMULATED = "Simulated data: computational observers answered, not people."
-MIXED = (
-    "Holds simulated data: rows with the origin `simulated` are of computational observers, not of people."
-)
+PROGRAMS = {"simulated": "computational observers", "model": "models"}
+"""Who answered, by an origin that is not people's."""
+ALONE = {
+    "simulated": "Simulated data: computational observers answered, not people.",
+    "model": "Data of models: models answered, not people.",
+}
+MIXED = {
+    "simulated": "Holds simulated data: rows with the origin `simulated` are of computational observers, "
+    "not of people.",
+    "model": "Holds data of models: rows with the origin `model` are of models, not of people.",
+}
 UNLICENSED = (
     "No licence was given, so all rights are reserved: ask the contact above before you publish or share "
     "any part of it."
@@ -76,11 +83,20 @@ class Described:
 
     @property
     def who(self) -> str:
-        return "computational observers" if self.is_simulated else "participants"
+        return PROGRAMS.get(self.alone, "participants")
 
     @property
-    def is_simulated(self) -> bool:
-        return list(self.origins) == ["simulated"]
+    def alone(self) -> str:
+        """The only origin, if it is not people's; else empty."""
+        origins = list(self.origins)
+        return origins[0] if len(origins) == 1 and origins[0] in PROGRAMS else ""
+
+    @property
+    def notices(self) -> list[str]:
+        """What must be said first of data that people did not give."""
+        if self.alone:
+            return [ALONE[self.alone]]
+        return [MIXED[origin] for origin in self.origins if origin in MIXED]
 
 
 def files(package: Described) -> dict[str, str]:
@@ -94,9 +110,9 @@ def files(package: Described) -> dict[str, str]:
 
 
 def readme(package: Described, others: Iterable[str]) -> str:
-    """The package for a stranger, in Markdown; the first line says if data are simulated."""
+    """The package for a stranger, in Markdown; the first lines say which data are not people's."""
     study, content, shown = package.definition, package.content, _without_pictures(package.rows)
-    first = [SIMULATED, ""] if package.is_simulated else [MIXED, ""] if "simulated" in package.origins else []
+    first = [line for notice in package.notices for line in (notice, "")]
     scope = (
         "the sessions that screening kept, of one origin" if content.cleaned else "every session, kept or not"
     )
@@ -286,7 +302,7 @@ def dataset_description(package: Described) -> str:
         "@context": "https://schema.org/",
         "@type": "Dataset",
         "name": package.title,
-        "description": f"{SIMULATED} {package.about}" if package.is_simulated else package.about,
+        "description": f"{ALONE[package.alone]} {package.about}" if package.alone else package.about,
         "schemaVersion": PSYCHDS,
         "version": package.digest,
         "dateCreated": str(package.on),

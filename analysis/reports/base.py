@@ -174,6 +174,10 @@ class StudyFacts:
         raise ReportError(f"Study '{self.slug}' has no baseline condition to compare with.")
 
 
+UNSEALED: Mapping[str, str] = {"simulated": "Simulated observers", "model": "Models"}
+"""Programs that answer, by origin."""
+
+
 @dataclass(frozen=True, slots=True)
 class Seal:
     """Whether per-condition results are still sealed, and the reason as a sentence."""
@@ -190,10 +194,10 @@ def seal_of(facts: StudyFacts, origin: str) -> Seal:
 
     The rule is met when every wanted slot is kept, for all conditions together, or when the study is closed.
     A named person may break the seal and give a reason, and every report then prints both. Results of
-    simulated observers give no motive to stop early, so their reports are open.
+    programs give no motive to stop early, so their reports are open; what compares them with people is not.
     """
-    if origin == "simulated":
-        return Seal(False, "Simulated observers are never sealed.")
+    if origin in UNSEALED:
+        return Seal(False, f"{UNSEALED[origin]} are never sealed.")
     if facts.unsealed_at and facts.unsealed_by:
         return Seal(False, f"Unsealed by {facts.unsealed_by} on {facts.unsealed_at}: {facts.unsealed_reason}")
     if facts.state == "closed":

@@ -58,11 +58,16 @@ class Look:
             else:
                 colours[condition.name] = OKABE_ITO[methods % len(OKABE_ITO)]
                 methods += 1
-        stamp = {"simulated": "computational observers", "pilot": "pilot", "preview": "preview"}.get(
-            origin, ""
-        )
+        stamp = {
+            "simulated": "computational observers",
+            "model": "a model, not people",
+            "pilot": "pilot",
+            "preview": "preview",
+        }.get(origin, "")
         if origin == "simulated":
             return cls(colours, stamp, "observer", "observers")
+        if origin == "model":
+            return cls(colours, stamp, "model rater", "model raters")
         return cls(colours, stamp)
 
 

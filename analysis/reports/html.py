@@ -8,12 +8,18 @@ from collections.abc import Sequence
 from html import escape
 from itertools import groupby
 
-from analysis.reports.base import MARK_WORDS, Figure, Mark, Section, Table
+from analysis.reports.base import MARK_WORDS, UNSEALED, Figure, Mark, Section, Table
 from analysis.reports.figures import Look, as_svg
 from analysis.reports.page_style import STYLE
 from analysis.reports.report import Report
 
-ORIGIN_WORDS = {"human": "people", "simulated": "simulated observers", "pilot": "pilot", "preview": "preview"}
+ORIGIN_WORDS = {
+    "human": "people",
+    "simulated": "simulated observers",
+    "pilot": "pilot",
+    "preview": "preview",
+    "model": "models",
+}
 
 
 def page(report: Report) -> str:
@@ -79,7 +85,7 @@ def _banners(report: Report) -> str:
         lines.append(f'<p class="banner observers"><strong>{escape(report.heading)}</strong></p>')
     if report.facts.note:
         lines.append(f'<p class="banner observers">{escape(report.facts.note)}</p>')
-    if report.origin != "simulated":
+    if report.origin not in UNSEALED:
         kind = "sealed" if report.seal.sealed else "open"
         lines.append(f'<p class="banner {kind}">{escape(report.seal.sentence)}</p>')
     return "".join(lines)

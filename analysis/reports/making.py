@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from analysis.frames import Frames
-from analysis.reports import REPORTERS, get_reporter
+from analysis.reports import REPORTERS, get_reporter, model_raters
 from analysis.reports.base import ReportError, Section, StudyFacts
 from analysis.reports.preregistration import with_plan
 from analysis.reports.report import Report
+from experiments.paradigms.rating import Rating
 
 
 def reporter_of(paradigm: str, named: str = "") -> str:
@@ -33,6 +34,8 @@ def reported(frames: Frames, facts: StudyFacts, name: str, origin: str, made_at:
             "choose with --origin."
         )
     report = with_plan(get_reporter(name)(frames.only(origin), facts, made_at=made_at))
+    if origin == model_raters.ORIGIN and facts.paradigm == Rating.name:
+        report = with_sections(report, model_raters.sections(frames, facts))
     if (package := REPORTERS.origin(name)) is None:
         return report
     named = {"name": REPORTERS.stored_name(name), "package": str(package)}

@@ -10,6 +10,8 @@ from analysis.frames import Frames
 from analysis.reports.base import Headline, Main, ReportError, Seal, Section, StudyFacts, Table
 
 SIMULATED_HEADING = "Computational observers, not people."
+MODEL_HEADING = "A model answered, not people."
+HEADINGS = {"simulated": SIMULATED_HEADING, "model": MODEL_HEADING}
 HEAD_KEYS = (
     "study",
     "origin",
@@ -54,7 +56,7 @@ class Report:
     @property
     def heading(self) -> str:
         """A sentence that must be printed above everything else; empty if there is none."""
-        return SIMULATED_HEADING if self.origin == "simulated" else ""
+        return HEADINGS.get(self.origin, "")
 
     def json(self) -> dict[str, Any]:
         """All numbers, as values that JSON can carry; sealed results are null."""

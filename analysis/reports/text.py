@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from analysis.reports.base import MARK_WORDS, Table
+from analysis.reports.base import MARK_WORDS, UNSEALED, Table
 from analysis.reports.report import Report
 from experiments.terminal import whole_table
 
@@ -17,7 +17,7 @@ def print_report(report: Report, console: Console | None = None) -> None:
     for line in (report.heading, report.facts.note):
         if line:
             out.print(Text(line, style="yellow"))
-    if report.origin != "simulated":
+    if report.origin not in UNSEALED:
         out.print(Text(report.seal.sentence))
     out.print(Text(flow_line(report)))
     for main in report.main:

@@ -138,17 +138,25 @@ class HumanRow:
 
 
 def human_row(
-    ratings: ArrayLike, levels: Sequence[float], *, leave_one_out: bool, draws: int = 200, seed: int = 0
+    ratings: ArrayLike,
+    levels: Sequence[float],
+    *,
+    leave_one_out: bool,
+    answers: ArrayLike | None = None,
+    draws: int = 200,
+    seed: int = 0,
 ) -> HumanRow:
     """One rater drawn per unit of `ratings` (units, raters) against the mode: of all raters, the drawn one
     too (as PASTA prints it; too kind), or of the others (`leave_one_out`).
 
-    Raises StatsError if no unit has enough ratings or every draw is undefined.
+    With `answers` (units,), a rater's who is none of these, that rater is scored in place of the one drawn,
+    against the very same modes. Raises StatsError if no unit has enough ratings or every draw is undefined.
     """
     values = _levels(levels)
     table = checked_array(ratings, "The ratings", dimensions=2, missing=True)
     counts = _counted(table, values)
     enough = (~np.isnan(table)).sum(axis=1) >= (2 if leave_one_out else 1)
+    another = None if answers is None else _answers(answers, len(table), values)[enough]
     table, counts = table[enough], counts[enough]
     if len(table) < 2:
         raise StatsError(f"{len(table)} units have enough ratings; a human row needs at least 2.")
@@ -164,6 +172,7 @@ def human_row(
         if leave_one_out:
             others[units, _places(answer, values)] -= 1
         usual = _usual(others, values)
+        answer = answer if another is None else another
         try:
             row = (float(((answer - usual) ** 2).mean()), weighted_kappa(answer, usual, levels),
                    spearman(answer, usual))  # fmt: skip
@@ -177,6 +186,14 @@ def human_row(
     mse, kappa, rank = map(float, means)
     sd_mse, sd_kappa, sd_rank = map(float, sds)
     return HumanRow(mse, kappa, rank, sd_mse, sd_kappa, sd_rank, len(table), undefined)
+
+
+def _answers(answers: ArrayLike, units: int, values: Floats) -> Floats:
+    made = checked_array(answers, "The answers")
+    if made.size != units:
+        raise StatsError(f"There are {made.size} answers to {units} units; give one for each.")
+    _places(made, values)
+    return made
 
 
 def _usual(counts: Floats, levels: Floats) -> Floats:

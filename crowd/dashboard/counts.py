@@ -13,13 +13,16 @@ from experiments.models import Gate, Rendering, Session, Study
 from experiments.selectors import slot_counts
 from stimuli.models import Stimulus
 
-COUNTED = ("human", "simulated", "pilot")
-"""Origins that are counted; a researcher's preview is not a session of a participant."""
+COUNTED = ("human", "simulated", "pilot", "model")
+"""Origins that are counted, each by itself; a researcher's preview is not a session of a participant."""
+UNPLACED = ("preview", "model")
+"""Origins that never take a place, so that none of them loses one or is a person who came."""
 ORIGIN_WORDS = {
     "human": "People",
     "simulated": "Simulated observers",
     "pilot": "Pilot",
     "preview": "Previews",
+    "model": "Models",
 }
 LOST = ("incomplete", "withdrawn")
 
@@ -129,7 +132,7 @@ def _lost(study: Study) -> Counter[tuple[str, str]]:
     """(condition or arm, verdict) -> sessions that had a slot and lost it."""
     rows = (
         Session.objects.filter(study=study, slot__pilot=False, verdict__in=["screened", *LOST])
-        .exclude(origin="preview")
+        .exclude(origin__in=UNPLACED)
         .values_list("slot__condition__name", "slot__arm", "verdict")
         .annotate(n=Count("id"))
         .order_by()

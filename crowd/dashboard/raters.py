@@ -12,6 +12,7 @@ from uuid import UUID
 
 from analysis.raters import RatedTrial, Rater, rater_of
 from analysis.reports.formats import NONE, number
+from crowd.dashboard.counts import UNPLACED
 from crowd.dashboard.sittings import ONE_OF, namer
 from experiments.kinds.base import INSTRUCTED
 from experiments.kinds.rate import Rate
@@ -71,10 +72,10 @@ def has_raters(study: Study) -> bool:
 
 
 def raters_of(study: Study, origin: str = "") -> list[RaterRow]:
-    """Everybody who rated, those with most flags first; of one origin, or of all but previews. The ratings
-    of one person at a time are held."""
+    """Everybody who rated, those with most flags first; of one origin, or of all but previews and
+    models. The ratings of one person at a time are held."""
     rows = Response.objects.filter(session__study=study, trial__phase="test")
-    rows = rows.filter(session__origin=origin) if origin else rows.exclude(session__origin="preview")
+    rows = rows.filter(session__origin=origin) if origin else rows.exclude(session__origin__in=UNPLACED)
     rows = rows.order_by("session__participant", "session__started_at", "session", "position")
     name = namer(study)
     answers = rows.values_list(*FIELDS).iterator(CHUNK)

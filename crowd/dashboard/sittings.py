@@ -31,7 +31,13 @@ STATUSES: dict[str, tuple[str, Q]] = {
     "turned_away": ("Turned away", Q(state="turned_away")),
 }
 INVITED = Q(Exists(Gate.objects.filter(session=OuterRef("pk"), kind=INVITATION, value__agree=True)))
-ONE_OF = {"human": "person", "simulated": "simulated", "pilot": "pilot", "preview": "preview"}
+ONE_OF = {
+    "human": "person",
+    "simulated": "simulated",
+    "pilot": "pilot",
+    "preview": "preview",
+    "model": "model",
+}
 STATE_WORDS = {"gates": "At the gates", "assigned": "Reading instructions", "running": "In progress"}
 SUBMISSION_WORDS = {
     "reserved": "place reserved",

@@ -26,6 +26,7 @@ from crowd.joining.admission import (
 )
 from crowd.joining.asking import ASKED_PER_MINUTE, ask_soon, told
 from crowd.joining.limits import Sender
+from crowd.joining.modelled import FIELD, join_model
 from crowd.joining.pay import pay_if_left, pay_of
 from crowd.joining.signed_entry import check_replay, is_signed, resume_query, resumed, ticket_of
 from crowd.models import Identity, Posting, Submission
@@ -106,6 +107,8 @@ def join(slug: str, platform: str, query: str, attempt: str = "", sender: Sender
     fields = fields_of(query)
     if "preview" in fields:
         return _join_preview(study, fields["preview"])
+    if FIELD in fields:
+        return Joined(*join_model(study, fields[FIELD]))
     posting = posting_of(study, fields, platform)
     if "resume" in fields:
         row = resumed(posting, fields["resume"])

@@ -20,7 +20,7 @@ ALLOWED = {"code", "person", "submission"}
 FORBIDDEN = re.compile(r"[\s<>\"'`\\\x00-\x1f]")
 LENGTH_MAX = 500
 SAME_ADDRESS_MAX = 1000
-RESERVED = {"via", "resume", "preview"}
+RESERVED = {"via", "resume", "preview", "legible_model"}
 """Fields of ours, which no panel can use."""
 
 

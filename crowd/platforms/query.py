@@ -9,7 +9,7 @@ from crowd.platforms.texts import printable
 
 FIELDS_MAX = 20
 MAX_LENGTH = 200
-LONG = {"prolific_token": 4000}
+LONG = {"prolific_token": 4000, "legible_model": 2000}
 """Fields that may be longer: signed tokens."""
 
 

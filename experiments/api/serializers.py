@@ -134,7 +134,7 @@ class StudyFacts(serializers.Serializer[Any]):
     presentation = Presentation()
     sight = serializers.CharField(allow_blank=True)
     keys = serializers.ListField(child=serializers.CharField())
-    origin = serializers.ChoiceField(["human", "simulated", "pilot", "preview"])
+    origin = serializers.ChoiceField(["human", "simulated", "pilot", "preview", "model"])
 
 
 @extend_schema_serializer(component_name="Progress")

@@ -115,7 +115,7 @@ def _page(session: Session, step: Step, definition: StudyDefinition) -> dict[str
             "kind": step.name,
             "digest": page_digest(session, step.stop, step.attempt),
             "html": page_html(session, step.stop),
-            "questions": [_question(session, question, words) for question in questions],
+            "questions": [question_wire(session, question, words) for question in questions],
             "kept": told.kept(session, step.stop, step.attempt) if gate.keeps else {},
         }
     if step.name == "comment":
@@ -150,7 +150,8 @@ def _has_consented(session: Session) -> bool:
     return session.gates.filter(kind=CONSENT, passed=True).exists()
 
 
-def _question(session: Session, question: dict[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
+def question_wire(session: Session, question: dict[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
+    """A question of a gate's page as this session receives it."""
     shown: dict[str, Any] = {}
     for part in ("image", "explanation"):
         if (row := question[part]) is not None:
@@ -179,7 +180,7 @@ def _block(
         "index": index,
         "count": cards[-1].view.block + 1,
         "first": block[0].view.position,
-        "trials": [_trial(session, card, cards, definition) for card in served],
+        "trials": [trial_wire(session, card, cards, definition) for card in served],
         "later": [{"kind": kind, "phase": phase, "count": count} for (kind, phase), count in later.items()],
         "examples": [
             _example(session, card, definition)
@@ -216,9 +217,10 @@ def _example(session: Session, card: Card, definition: StudyDefinition) -> dict[
     }
 
 
-def _trial(
+def trial_wire(
     session: Session, card: Card, cards: Sequence[Card], definition: StudyDefinition
 ) -> dict[str, Any]:
+    """A trial as this session receives it."""
     reservoir = tuple(str(cards[position].id) for position in card.reservoir)
     scene = SessionScene(session, card, definition, reservoir)
     kind, person = get_kind(card.view.kind), str(session.participant.pseudonym)
@@ -232,4 +234,4 @@ def _trial(
     }
 
 
-__all__ = ["ending_of", "session_state"]
+__all__ = ["ending_of", "question_wire", "session_state", "trial_wire"]

@@ -61,6 +61,10 @@ RULES: dict[str, RuleKind] = {
 }
 
 
+OF_TIME = frozenset({"total_minutes", "fastest_median_ms", "fastest_rating_ms"})
+"""Rules about how long people take."""
+
+
 class BadRules(ValueError):
     """Some screening rules cannot be read; `problems` maps each key to its sentence."""
 
@@ -84,6 +88,11 @@ def read_rules(raw: Mapping[str, Any]) -> dict[str, Rule]:
     if problems:
         raise BadRules(problems)
     return rules
+
+
+def untimed(rules: Mapping[str, Any]) -> dict[str, Any]:
+    """The rules that may judge a model: its times are those of a network and a processor."""
+    return {name: rule for name, rule in rules.items() if name not in OF_TIME}
 
 
 def screen(

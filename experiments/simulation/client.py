@@ -6,21 +6,19 @@ the session, show the page or the trials to the person, send the answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
-from itertools import groupby
-from typing import Any, Literal, cast
+from dataclasses import replace
+from typing import Any, cast
 from urllib.parse import urlencode
 from uuid import UUID
 
 from experiments.design.rng import Streams
-from experiments.kinds import get_kind
 from experiments.kinds.base import Choice, Reply
 from experiments.kinds.rate import SCALE
 from experiments.simulation.album import Album
 from experiments.simulation.drawn import Drawn, drawn_words
-from experiments.simulation.line import Line, Refused, open_pool
+from experiments.simulation.line import Line, open_pool
 from experiments.simulation.pages import Reader
 from experiments.simulation.passage import Passage, read_text
 from experiments.simulation.people import (
@@ -34,55 +32,23 @@ from experiments.simulation.people import (
 )
 from experiments.simulation.sight import Percept
 from experiments.simulation.timing import CONSULT, STUDY_PICTURE
+from experiments.simulation.walk import BATCH_MAX, Outcome, Walk
 from experiments.simulation.wire import (
     ContextWire,
     EventWire,
-    ExitWire,
-    FinishedWire,
     MediaWire,
     PageWire,
-    ResponseWire,
-    StateWire,
-    StoredWire,
-    StudyWire,
     TrialWire,
     choices_of,
 )
 from stimuli.render.png import decode
 from stimuli.types import Pixels
 
-BATCH_MAX = 50
-STEPS_MAX = 200
-"""More steps than any study has; ends the session with a server that repeats a step for ever."""
 AWAY_MS = 20_000
 """A trial that took longer than this was left for another window."""
-SHUT = frozenset({401, 403, 404, 410})
-"""Replies that end a session: another tab, not admitted, no such study, full."""
-
-Ending = Literal["finished", "screened", "declined", "left", "turned_away"]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How one session went, as the person saw it: the verdict itself is never told.
-
-    `status`: finished (all trials, then the last page), screened (sent away at a gate), declined, left,
-    turned_away. `step` is the last step seen, `page` the kind of the last page, `message` what the server
-    said in refusing, `exit` the way back to the platform.
-    """
-
-    person: str
-    kind: str
-    status: Ending
-    step: str
-    page: str
-    answered_count: int
-    requests_count: int
-    message: str = ""
-    exit: ExitWire | None = None
-
-
-class SimulatedSession:
+class SimulatedSession(Walk):
     """One person in one session. `quiz` holds the answers of a person who has read the instructions: question
     id -> answer. `sitting` counts the person's sessions of the study, from 1."""
 
@@ -96,161 +62,51 @@ class SimulatedSession:
         batch_max: int = BATCH_MAX,
         sitting: int = 1,
     ) -> None:
-        self.person, self.line, self.album, self.batch_max = person, line, album, batch_max
-        self.sitting = sitting
+        super().__init__(person.name, person.kind, line, batch_max)
+        self.observer = self
+        self.person, self.album, self.sitting = person, album, sitting
         self.reader = Reader(person, quiz, self._look, self._drawn, self._told, line.fetch)
         self.streams = Streams(0)
         self.examples: dict[str, ExampleView] = {}
-        self.clock_ms = 0
         self.consulted_ms = 0
-        self.answered_count = 0
-        self.events: list[EventWire] = []
-        self.state: StateWire | None = None
-        self.platform, self.query = "local", ""
 
     def take(self, study: str, platform: str = "local", query: str = "") -> Outcome:
         """Joins and goes on until the end, as the server leads. `query` is what a platform's link carries;
         the local platform's is made from the person."""
-        name = self.person.name
-        submission = f"{name}-{self.sitting}"
-        local = urlencode({"person": name, "submission": submission, "simulated": self.person.kind})
-        self.platform, self.query = platform, query or local
-        try:
-            return self._walk(study)
-        except Refused as refusal:
-            if refusal.status in SHUT or refusal.code in ("taken_part", "finished"):
-                return self._outcome("turned_away", str(refusal), refusal.exit)
-            raise
+        submission = f"{self.name}-{self.sitting}"
+        local = urlencode({"person": self.name, "submission": submission, "simulated": self.kind})
+        return self.enter(study, platform, query or local)
 
-    def withdraw(self, reason: str) -> ExitWire | None:
-        """Leaves by the page's own button, at any step of the session."""
-        body = {"reason": reason, "erase": False, **self._sender()}
-        return cast(FinishedWire, self.line.post("/api/session/withdraw/", body))["exit"]
+    def filled(self, step: str, page: PageWire) -> Mapping[str, Any]:
+        return self.reader.value(step, page)
 
-    def _sender(self) -> dict[str, str]:
-        """A platform's way back is built from its own query, which is sent again; the local one has none."""
-        return {} if self.platform == "local" else {"query": self.query}
+    def comment(self) -> str:
+        return self.reader.comment()
 
-    def _walk(self, study: str) -> Outcome:
-        name = self.person.name
-        arrival = {"study": study, "platform": self.platform, "query": self.query}
+    def leaves_after(self, total: int) -> int | None:
+        return self.person.leaves_after(total)
+
+    def arrival(self, study: str) -> dict[str, str]:
+        coming = super().arrival(study)
         if self.platform != "local":
             # A page load has a name, so that what a platform signed for it opens no other.
-            arrival["attempt"] = self.streams("attempt", name, self.query).bytes(16).hex()
-        joined = self.line.post("/api/sessions/", arrival)
-        self.line.token = str(joined["token"])
-        state = cast(StateWire, joined["session"])
-        for _ in range(STEPS_MAX):
-            self.state = state
-            if state["step"] in ("comment", "finish"):
-                return self._end(state)
-            try:
-                if state["step"] == "trials":
-                    if not self._do_block(state):
-                        return self._outcome("left")
-                    state = cast(StateWire, self.line.get("/api/session/"))
-                else:
-                    state = self._do_page(state)
-            except Refused as refusal:
-                if refusal.status != 409 or refusal.code in ("taken_part", "finished"):
-                    raise
-                # The server decides: ask for the actual state of the session and continue from there.
-                state = cast(StateWire, self.line.get("/api/session/"))
-        step = state["step"]
-        raise RuntimeError(f"{name}: still at step {step!r} after {STEPS_MAX} steps; look at the server.")
+            coming["attempt"] = self.streams("attempt", self.name, self.query).bytes(16).hex()
+        return coming
 
-    def _do_page(self, state: StateWire) -> StateWire:
-        step, page = state["step"], state["page"]
-        if page is None:
-            raise RuntimeError(f"{self.person.name}: step {step!r} came without a page; look at the server.")
-        body = {"digest": page["digest"], "value": self.reader.value(step, page)}
-        return cast(StateWire, self.line.post(f"/api/session/{step}/", body))
-
-    def _end(self, state: StateWire) -> Outcome:
-        comment = self.reader.comment() if state["step"] == "comment" else None
-        body = {"comment": comment, **self._sender()}
-        finished = cast(FinishedWire, self.line.post("/api/session/finish/", body))
-        page = state["page"]["kind"] if state["page"] else ""
-        endings: dict[str, Ending] = {
-            "declined": "declined",
-            "screened": "screened",
-            "turned_away": "turned_away",
-        }
-        return self._outcome(endings.get(page, "finished"), exit=finished["exit"])
-
-    def _outcome(self, status: Ending, message: str = "", exit: ExitWire | None = None) -> Outcome:
-        step = self.state["step"] if self.state else "join"
-        page = self.state["page"]["kind"] if self.state and self.state["page"] else ""
-        sent = self.answered_count, self.line.requests_count
-        return Outcome(self.person.name, self.person.kind, status, step, page, *sent, message, exit)
-
-    def _do_block(self, state: StateWire) -> bool:
-        """Answers the block from its first open trial; False: the person left before its end."""
-        assert state["block"] is not None
-        last = self.person.leaves_after(state["total"] or 0)
-        trials = [t for t in state["block"]["trials"] if t["position"] >= state["next"]]
-        for batch in self._batches(trials):
-            staying = [t for t in batch if last is None or t["position"] < last]
-            if staying:
-                self._send(staying)
-            if len(staying) < len(batch):
-                self._send_events()
-                return False
-        self._send_events()
-        return True
-
-    def _batches(self, trials: Sequence[TrialWire]) -> Iterator[list[TrialWire]]:
-        """A phase at once, within the limit; a trial whose answer reveals something goes alone."""
-        for (alone, _), group in groupby(trials, key=lambda t: (_waits(t) and t["id"], t["phase"])):
-            phase = list(group)
-            size = 1 if alone else self.batch_max
-            for start in range(0, len(phase), size):
-                yield phase[start : start + size]
-
-    def _send(self, trials: Sequence[TrialWire]) -> None:
-        responses = [self._respond(trial) for trial in trials]
-        stored = cast(StoredWire, self.line.post("/api/session/responses/", {"responses": responses}))
-        self.answered_count += len(responses)
-        for trial in trials:
-            if trial["id"] in stored["feedback"] and trial["id"] in self.examples:
-                self._reveal(trial, stored["feedback"][trial["id"]]["label"])
-        # Guesses go one by one; what was noted of them goes together.
-        if len(self.events) >= BATCH_MAX or not _waits(trials[-1]):
-            self._send_events()
-
-    def _send_events(self) -> None:
-        while self.events:
-            self.line.post("/api/session/events/", {"events": self.events[:BATCH_MAX]})
-            del self.events[:BATCH_MAX]
-
-    def _reveal(self, trial: TrialWire, label: str) -> None:
+    def revealed(self, trial: TrialWire, label: str) -> None:
         """Looks at an example whose label is told now, and remembers it."""
+        if trial["id"] not in self.examples:
+            return
         self.examples[trial["id"]] = replace(self.examples[trial["id"]], label=label)
         looked_ms = self.linger_ms(trial, "revealed")
         self._note(trial, "revealed", looked_ms, shown_ms=looked_ms)
         self.clock_ms += looked_ms
 
-    def _respond(self, trial: TrialWire) -> ResponseWire:
-        self.consulted_ms = 0
-        reply = get_kind(trial["kind"]).answer(self, trial)
-        context = self._context(trial, reply)
+    def noted(self, trial: TrialWire, reply: Reply, context: ContextWire) -> None:
         if reply.shown_ms > AWAY_MS and trial["phase"] == "test":
             context["focus_losses"] = 1
             self._note(trial, "focus_lost", 1000)
             self._note(trial, "focus_gained", reply.shown_ms - 500)
-        self.clock_ms += reply.shown_ms
-        return ResponseWire(
-            trial=trial["id"],
-            value=dict(reply.value),
-            rt_ms=reply.rt_ms,
-            shown_ms=reply.shown_ms,
-            context=context,
-        )
-
-    @property
-    def _study(self) -> StudyWire:
-        assert self.state is not None
-        return self.state["study"]
 
     # What an observer can do on a page, for the kinds (experiments.kinds.base.Observer).
 
@@ -370,7 +226,7 @@ class SimulatedSession:
         overlay = None if explanation is None else self.line.fetch(explanation["url"])
         return self.album.percept(self.line.fetch(image["url"]), overlay)
 
-    def _context(self, trial: TrialWire, reply: Reply) -> ContextWire:
+    def context(self, trial: TrialWire, reply: Reply) -> ContextWire:
         choices = choices_of(trial["content"].get("choices"))
         place = next((i for i, c in enumerate(choices) if c.value == reply.value.get("choice")), None)
         context = ContextWire(
@@ -408,10 +264,6 @@ def _read(content: Mapping[str, Any]) -> Passage | None:
 
 def _key(choices: Sequence[Choice], place: int | None) -> str:
     return "Enter" if place is None else choices[place].key
-
-
-def _waits(trial: TrialWire) -> bool:
-    return get_kind(trial["kind"]).waits(trial["content"])
 
 
 def run_people(

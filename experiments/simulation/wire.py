@@ -63,6 +63,7 @@ class StudyWire(TypedDict):
     min_view_ms: int
     reservoir: Literal["always", "on_request", "off"]
     picture_px: int
+    instructions: str
 
 
 class ExitWire(TypedDict):

@@ -462,9 +462,10 @@ export interface components {
          *     * `simulated` - simulated
          *     * `pilot` - pilot
          *     * `preview` - preview
+         *     * `model` - model
          * @enum {string}
          */
-        OriginEnum: "human" | "simulated" | "pilot" | "preview";
+        OriginEnum: "human" | "simulated" | "pilot" | "preview" | "model";
         Page: {
             kind: string;
             digest: string;

@@ -17,6 +17,8 @@ class ContentDataset(Dataset, Protocol):
     def content_digest(self) -> str: ...
 
 
+DRAWN = frozenset({"plates", "sentences", "synthetic"})
+"""Datasets whose items Legible makes itself, so that they show no person and belong to no one else."""
 DatasetOpener = Callable[[Component, Path], ContentDataset]
 
 DATASETS: Table[DatasetOpener] = Table(

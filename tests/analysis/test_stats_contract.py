@@ -36,6 +36,7 @@ from analysis.stats import (
     posthoc,
     power,
     proportions,
+    rank_agreement,
     rank_power,
     results,
     signal,
@@ -118,7 +119,14 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (agreement, "human_row"): (
         ratings,
         levels_of,
-        st.fixed_dictionaries({"leave_one_out": st.booleans(), "draws": FEW_DRAWS, "seed": SEEDS}),
+        st.fixed_dictionaries(
+            {
+                "leave_one_out": st.booleans(),
+                "draws": FEW_DRAWS,
+                "seed": SEEDS,
+                "answers": st.one_of(st.none(), rater),
+            }
+        ),
     ),
     (anova, "one_way"): (some(lists),),
     (anova, "one_way_from_summaries"): (st.lists(summaries, max_size=3),),
@@ -231,6 +239,16 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
         st.one_of(st.just([0.5, 0.8]), lists),
         counts,
         st.fixed_dictionaries({"spread": levels, "within": st.booleans(), "power": levels}),
+    ),
+    (rank_agreement, "rank_agreement"): (
+        rater,
+        rater,
+        rater,
+        rater,
+        rater,
+        rater,
+        rater,
+        st.fixed_dictionaries({"draws": FEW_DRAWS, "level": levels}),
     ),
     (proportions, "wilson"): (counts, counts, st.fixed_dictionaries({"level": levels})),
     (proportions, "newcombe"): (counts, counts, counts, counts),

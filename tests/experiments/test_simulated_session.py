@@ -14,7 +14,7 @@ import pytest
 
 from experiments.kinds.base import Choice, Reply
 from experiments.simulation.album import Album
-from experiments.simulation.client import AWAY_MS, BATCH_MAX, SHUT, STEPS_MAX, SimulatedSession
+from experiments.simulation.client import AWAY_MS, SimulatedSession
 from experiments.simulation.line import Line, Refused
 from experiments.simulation.people import (
     ExampleView,
@@ -27,6 +27,7 @@ from experiments.simulation.people import (
     TestView,
     Traits,
 )
+from experiments.simulation.walk import BATCH_MAX, SHUT, STEPS_MAX
 from stimuli.errors import UnknownName
 
 pytestmark = pytest.mark.pure

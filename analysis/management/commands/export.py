@@ -33,7 +33,9 @@ class Command(StudyCommand):
             "--out", required=True, type=Path, help="a folder that is empty or does not exist"
         )
         parser.add_argument("--cleaned", action="store_true", help="only those who passed, of one origin")
-        parser.add_argument("--origin", choices=["human", "simulated", "pilot", "preview"], default="")
+        parser.add_argument(
+            "--origin", choices=["human", "simulated", "pilot", "preview", "model"], default=""
+        )
         parser.add_argument(
             "--release", default="", help="name of the pseudonyms' key; another name, other pseudonyms"
         )

@@ -23,6 +23,7 @@ RULE_WORDS = {
     "incomplete": "Did not finish",
     "withdrawn": "Withdrew",
     "surplus": "Surplus: the place had gone on",
+    "unanswered": "A model gave no answer that can be read",
     "excluded_by_hand": "Left out by hand",
 }
 

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 from analysis.models import Report
 from crowd.dashboard.access import study_page
 from crowd.dashboard.counts import (
+    UNPLACED,
     Flow,
     Places,
     by_hand_of,
@@ -54,6 +55,7 @@ def snapshot(study: Study) -> dict[str, Any]:
     """Everything that the live part shows."""
     places, flows = places_of(study), flows_of(study)
     origins = [flow.origin for flow in flows]
+    placed = [flow for flow in flows if flow.origin not in UNPLACED]
     wanted, in_progress = sum(p.wanted for p in places), sum(p.in_progress for p in places)
     return {
         "places": places,
@@ -61,8 +63,8 @@ def snapshot(study: Study) -> dict[str, Any]:
         "wanted": wanted,
         "passed": sum(p.passed for p in places),
         "in_progress": in_progress,
-        "at_gates": sum(flow.at_gates for flow in flows),
-        "screened": sum(flow.screened for flow in flows),
+        "at_gates": sum(flow.at_gates for flow in placed),
+        "screened": sum(flow.screened for flow in placed),
         "whose": _whose(flows),
         "flows": flows,
         "steps": steps_of(flows),

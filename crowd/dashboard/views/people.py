@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from analysis.raters import LIMITS
 from crowd.dashboard.access import study_page
-from crowd.dashboard.counts import ORIGIN_WORDS
+from crowd.dashboard.counts import ORIGIN_WORDS, UNPLACED
 from crowd.dashboard.layout import choices, headings, page_of, study_response
 from crowd.dashboard.raters import has_raters, raters_of
 from crowd.dashboard.sittings import STATUSES, SessionRow, filters_of, named, sittings
@@ -52,7 +52,7 @@ def participants(request: HttpRequest, study: Study) -> HttpResponse:
     status, filters = request.GET.get("status", ""), filters_of(study)
     sort = request.GET.get("sort", "-started")
     rows = sittings(study)
-    rows = rows.filter(origin=origin) if origin in ORIGIN_WORDS else rows.exclude(origin="preview")
+    rows = rows.filter(origin=origin) if origin in ORIGIN_WORDS else rows.exclude(origin__in=UNPLACED)
     rows = rows.filter(filters[status][1]) if status in filters else rows
     page = page_of(request, rows.order_by(*_order(sort)), PER_PAGE)
     shown = named(study, list(page.object_list))
@@ -112,7 +112,7 @@ def exclusions(request: HttpRequest, study: Study) -> HttpResponse:
     else:
         rows = rows.filter(STATUSES["by_hand"][1] | _any_of("screened", "incomplete", "withdrawn"))
     origin = request.GET.get("origin", "")
-    rows = rows.filter(origin=origin) if origin in ORIGIN_WORDS else rows
+    rows = rows.filter(origin=origin) if origin in ORIGIN_WORDS else rows.exclude(origin__in=UNPLACED)
     page = page_of(request, rows.order_by("-verdict_at", "-pk"), PER_PAGE)
     sessions = list(page.object_list)
     page.object_list = named(study, sessions, blind=True)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from crowd.dashboard.access import researcher, researcher_of, study_page
-from crowd.dashboard.counts import places_of
+from crowd.dashboard.counts import UNPLACED, places_of
 from crowd.dashboard.layout import page_of, study_response
 from crowd.dashboard.postings import mode_word, title_of
 from crowd.ground.roles import demand, studies_of
@@ -43,7 +43,7 @@ def studies(request: HttpRequest) -> HttpResponse:
     }
     arrived = dict(
         Session.objects.filter(study__in=shown)
-        .exclude(origin="preview")
+        .exclude(origin__in=UNPLACED)
         .values_list("study")
         .annotate(n=Count("id"))
         .order_by()
@@ -88,7 +88,7 @@ def close(request: HttpRequest, study: Study) -> HttpResponse:
         "kept": sum(p.passed for p in places),
         "wanted": sum(p.wanted for p in places),
         "taking_part": Session.objects.filter(study=study, state__in=RUNNING)
-        .exclude(origin="preview")
+        .exclude(origin__in=UNPLACED)
         .count(),
         "offering": [
             f"{title_of(posting.platform)} ({mode_word(posting).lower()}, {posting.state})"

@@ -1,0 +1,240 @@
+"""Models as raters: how each was asked, and its agreement with people beside people's with each other.
+
+People and models are never pooled: a model's answer is compared with the usual answer of people, and no
+number of people changes by it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.frames import Frames
+from analysis.ratings import EXPLANATION, SCALE, as_units, mode_of, rated_once, rating_rows, with_shared
+from analysis.reports.base import Section, StudyFacts, Table, seal_of
+from analysis.reports.formats import NONE, interval, number
+from analysis.reports.rating_agreement import DRAWS, METRICS, tried
+from analysis.stats.agreement import human_row
+from analysis.stats.rank_agreement import rank_agreement
+from experiments.paradigms.rating import RatingDesign
+
+ORIGIN = "model"
+MANNER = ("model", "host", "prompt", "order")
+TRAINED = {
+    "unknown": "Whether {model} was trained on these pictures or on ratings of them is unknown, so agreement "
+    "may be memory.",
+    "yes": "{model} is declared as trained on these pictures or on ratings of them: its agreement says "
+    "nothing of others.",
+    "no": "{model} is declared as not trained on these pictures nor on ratings of them.",
+}
+
+
+def sections(frames: Frames, facts: StudyFacts) -> tuple[Section, ...]:
+    """What a report of models adds; `frames` hold every origin of a study of ratings. The comparison is left
+    out if there are no people, and sealed as their results are."""
+    there = frames.only(ORIGIN)
+    rows = zip(there.participants["session"], there.participants["asked"], strict=True)
+    manners = {str(session): json.loads(asked) for session, asked in rows}
+    answers = _answers(there.kept(), manners)
+    told = _manners_section(there.participants, manners, answers)
+    if "human" not in frames.origins:
+        return (told,)
+    seal = seal_of(facts, "human")
+    if seal.sealed:
+        return told, Section("beside_people", "Models beside people", None, (seal.sentence,))
+    return told, _beside(answers, frames.only("human").confirmed().kept(), frames.stimuli, facts)
+
+
+def _answers(kept: Frames, manners: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """The ratings of the models, with the manner of each."""
+    rows = rating_rows(kept)
+    return rows.assign(manner=[name_of(manners[str(session)]) for session in rows["session"]])
+
+
+def name_of(asked: Mapping[str, Any]) -> str:
+    """A model as it was asked, in words."""
+    return f"{asked['model']} at {asked['host']}, {asked['prompt']}, answers {asked['order']}"
+
+
+def _manners_section(
+    people: pd.DataFrame, manners: Mapping[str, Mapping[str, Any]], answers: pd.DataFrame
+) -> Section:
+    status = dict(zip(people["session"].astype(str), people["status"], strict=True))
+    content = []
+    for name in dict.fromkeys(map(name_of, manners.values())):
+        given = {session: asked for session, asked in manners.items() if name_of(asked) == name}
+        faults = Counter[str]()
+        for asked in given.values():
+            faults.update(asked["faults"])
+        first = next(iter(given.values()))
+        content.append(
+            {
+                **{key: first[key] for key in (*MANNER, "prompt_digest", "trained_on_data")},
+                "name": name,
+                "sessions": len(given),
+                "passed": sum(status[session] == "passed" for session in given),
+                "faults": dict(faults),
+            }
+        )
+    lines = tuple(
+        (*(str(row[key]) for key in MANNER), str(row["sessions"]), str(row["passed"]),
+         ", ".join(f"{n} {fault}" for fault, n in row["faults"].items()) or NONE)
+        for row in content
+    )  # fmt: skip
+    table = Table(
+        "models",
+        "Models, and how they were asked",
+        ("Model", "Address", "Prompt", "Order of answers", "Sessions", "Passed", "Unreadable replies"),
+        lines,
+        "Each line is one rater. The rules of screening are those of people, without the rules about time.",
+        left=4,
+    )
+    trained = dict.fromkeys(TRAINED[row["trained_on_data"]].format(model=row["model"]) for row in content)
+    return Section(
+        "models",
+        "Models as raters",
+        {"manners": content, "same_point": _same(answers)},
+        (*trained, *_stable(answers)),
+        (table,),
+    )
+
+
+def _same(answers: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Of each model that was asked in several manners: over the explanations and questions that all of them
+    answered, the share (0-1) with one and the same point, and how many there are."""
+    points = _points(answers)
+    made = {}
+    for model, names in _models(answers).items():
+        both = points[names].dropna() if len(names) > 1 else points.iloc[:0]
+        if len(both):
+            made[model] = {"share": float((both.nunique(axis=1) == 1).mean()), "answers": float(len(both))}
+    return made
+
+
+def _stable(answers: pd.DataFrame) -> Iterator[str]:
+    for model, told in _same(answers).items():
+        yield (
+            f"{model} gave one and the same point in every manner to {100 * told['share']:.0f} % of the "
+            f"{told['answers']:.0f} questions that it answered in all of them."
+        )
+
+
+def _models(answers: pd.DataFrame) -> dict[str, list[str]]:
+    models: dict[str, list[str]] = {}
+    for name in sorted(set(answers["manner"])):
+        models.setdefault(name.rsplit(", ", 2)[0], []).append(name)
+    return models
+
+
+def _points(answers: pd.DataFrame) -> pd.DataFrame:
+    """The usual point of each manner (column) for each explanation and question (row)."""
+    once = rated_once(answers)
+    if once.empty:
+        return pd.DataFrame()
+    return once.groupby([*EXPLANATION, "question", "manner"])["asked"].agg(mode_of).unstack("manner")
+
+
+def _beside(answers: pd.DataFrame, people: Frames, stimuli: pd.DataFrame, facts: StudyFacts) -> Section:
+    rows = rating_rows(people)
+    names = [row.id for row in RatingDesign(**facts.design).rows]
+    items, orders = [], []
+    for question in names:
+        for manner in sorted(set(answers["manner"])):
+            given = answers[(answers["manner"] == manner) & (answers["question"] == question)]
+            theirs = rows[rows["question"] == question]
+            about = {"question": question, "manner": manner}
+            items.append(about | _on_items(given, theirs, facts.seed))
+            orders.append(about | _on_conditions(given, theirs, stimuli, facts.seed))
+    content = {"people": int(people.participants["participant"].nunique()), "items": items, "orders": orders}
+    said = dict.fromkeys(
+        f"{row['question']}, {row['manner']}: {row['problem']}" for row in (*items, *orders) if row["problem"]
+    )
+    tables = (_items_table(items), _orders_table(orders))
+    return Section("beside_people", "Models beside people", content, tuple(said), tables)
+
+
+def _on_items(given: pd.DataFrame, theirs: pd.DataFrame, seed: int) -> dict[str, Any]:
+    """The model, and one person, against the mode of the other people, on the explanations that the model
+    rated; both meet the same modes."""
+    once = rated_once(theirs)
+    units = as_units(once)
+    keys = once.groupby(EXPLANATION, sort=True).size().index
+    points = rated_once(given).groupby(EXPLANATION)["asked"].agg(mode_of).reindex(keys).to_numpy(np.float64)
+    rated = ~np.isnan(points)
+    call = partial(human_row, units[rated], SCALE, leave_one_out=True, draws=DRAWS, seed=seed)
+    model, problem = tried(partial(call, answers=points[rated]))
+    person, person_problem = tried(call)
+    return {
+        "model": model and model.table()[0],
+        "person": person and person.table()[0],
+        "problem": problem or person_problem,
+    }
+
+
+def _on_conditions(
+    given: pd.DataFrame, theirs: pd.DataFrame, stimuli: pd.DataFrame, seed: int
+) -> dict[str, Any]:
+    """Spearman's correlation over conditions of the mean points of the model and of people."""
+    mine, yours = (
+        with_shared(rated_once(given)[theirs.columns], stimuli),
+        with_shared(rated_once(theirs), stimuli),
+    )
+    told, problem = tried(
+        partial(
+            rank_agreement,
+            yours["asked"].to_numpy(),
+            yours["condition"].to_list(),
+            yours["participant"].to_list(),
+            yours["item"].to_list(),
+            mine["asked"].to_numpy(),
+            mine["condition"].to_list(),
+            mine["item"].to_list(),
+            seed=seed,
+        )
+    )
+    empty = dict.fromkeys(("rho", "range", "groups", "undefined"))
+    if told is None:
+        return empty | {"problem": problem}
+    ends = told.range.as_json() if told.range else None
+    return {"rho": told.rho, "range": ends, "groups": told.groups, "undefined": told.undefined, "problem": ""}
+
+
+def _items_table(items: Sequence[Mapping[str, Any]]) -> Table:
+    heads = [head for metric in METRICS.values() for head in (f"{metric}, model", f"{metric}, person")]
+    lines = []
+    for row in items:
+        both = row["model"], row["person"]
+        cells = [number(told and told[key]) for key in METRICS for told in both]
+        lines.append((row["question"], row["manner"], str((row["model"] or {}).get("units", 0)), *cells))
+    return Table(
+        "models_beside",
+        "A model, and one person, against the usual answer of the other people",
+        ("Question", "Model, as it was asked", "Explanations", *heads),
+        tuple(lines),
+        "Model: its point against the mode of people without one drawn at random. Person: that one against "
+        f"the same mode. Mean of {DRAWS} draws over the explanations that the model rated; anchors are not "
+        "in it. MSE in points of the scale.",
+        left=2,
+    )
+
+
+def _orders_table(orders: Sequence[Mapping[str, Any]]) -> Table:
+    lines = tuple(
+        (row["question"], row["manner"], str(row["groups"] or 0), number(row["rho"]), interval(row["range"]))
+        for row in orders
+    )
+    return Table(
+        "models_orders",
+        "Whether a model and people put the conditions into one order",
+        ("Question", "Model, as it was asked", "Conditions", "Rank correlation", "95 % of draws"),
+        lines,
+        "Spearman's correlation of mean points over conditions. Draws: people and pictures drawn anew "
+        "together, the model's answers with their pictures. With few conditions it can take few values.",
+        left=2,
+    )

@@ -1,0 +1,184 @@
+"""Lets a model take a study as a rater, over the HTTP API of a running server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
+
+import httpx
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
+
+from crowd.joining.modelled import check_offered_to_no_one, model_query
+from experiments.asking import HEADING
+from experiments.asking.asker import AGAIN_MAX
+from experiments.asking.chat import TIMEOUT_S, TRIES, Chat, Sent, checked_address, host_of, is_here
+from experiments.asking.plan import (
+    TRAINED,
+    Manner,
+    Seat,
+    check_may_be_asked,
+    open_seats,
+    seats_of,
+    tallied,
+)
+from experiments.asking.prompts import ORDERS, PROMPTS
+from experiments.asking.run import ModelOutcome, Way, ask_models
+from experiments.errors import NotAdmitted, StudyError
+from experiments.management.base import StudyCommand, study_of
+from experiments.models import Study
+from experiments.simulation.line import Refused
+from experiments.study_file import find_study, load_study
+from experiments.terminal import Terminal
+
+Name = TypeVar("Name", bound=str)
+
+
+class Command(StudyCommand):
+    help = "Let a model rate beside people, asked at an address of your choice. It never counts as people."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("study", help="a slug or the path of a study.toml")
+        parser.add_argument("--address", required=True, help="of the chat completions, as https://host/v1")
+        parser.add_argument("--model", required=True, help="its name at that address")
+        parser.add_argument(
+            "-n", type=int, dest="count", help="how many plans (all of one round, so every explanation once)"
+        )
+        parser.add_argument("--first", type=int, default=0, help="the first plan's number (0)")
+        parser.add_argument("--prompts", default="plain", help=f"some of {', '.join(PROMPTS)} (plain)")
+        parser.add_argument(
+            "--orders", default="given", help=f"how answers are listed: some of {', '.join(ORDERS)} (given)"
+        )
+        parser.add_argument(
+            "--trained-on-data",
+            choices=TRAINED,
+            default="unknown",
+            help="whether it was trained on the study's pictures or ratings, as far as you know (unknown)",
+        )
+        parser.add_argument("--temperature", type=float, help="sent only if it is given")
+        parser.add_argument(
+            "--timeout", type=float, default=TIMEOUT_S, help=f"seconds for one reply ({TIMEOUT_S:g})"
+        )
+        parser.add_argument("--concurrency", type=int, default=1, help="sessions at once (1)")
+        parser.add_argument("--url", default="http://127.0.0.1:8000", help="the running server")
+        parser.add_argument(
+            "--faulty", type=Path, help="a file to which replies that cannot be read are added, as JSON lines"
+        )
+        parser.add_argument("--yes", action="store_true", help="do not ask before something leaves")
+
+    def handle(self, *args: Any, study: str, **options: Any) -> None:
+        row, seats = _seats(study, options)
+        chat = Chat(
+            checked_address(options["address"], has_key=bool(settings.MODEL_KEY)),
+            options["model"],
+            settings.MODEL_KEY,
+            timeout_s=options["timeout"],
+            temperature=options["temperature"],
+        )
+        with Terminal() as terminal:
+            terminal.line(HEADING)
+            if not seats:
+                terminal.line("Every one of these sessions has ended. Choose other plans, prompts or orders.")
+                return
+            for line in leaving_lines(chat, seats, tallied(row, seats)):
+                terminal.line(line)
+            if not options["yes"] and input("Send this? Type yes: ").strip() != "yes":
+                raise CommandError("Nothing was sent.")
+            faulty = options["faulty"].open("a", encoding="utf-8") if options["faulty"] else nullcontext()
+            with faulty as file:
+                taken = _ask(row, seats, chat, file, options, terminal)
+            for line in outcome_lines(taken, chat.sent):
+                terminal.line(line)
+        if any(each.status == "open" for each in taken):
+            raise CommandError(
+                f"{sum(each.status == 'open' for each in taken)} sessions are not finished "
+                f"({next(each.message for each in taken if each.status == 'open' and each.message)}). "
+                "Run the same command again: what was answered is kept, and they go on after it."
+            )
+
+
+def _seats(study: str, options: dict[str, Any]) -> tuple[Study, list[Seat]]:
+    """The open study and the sessions that are still to be taken. Raises StudyError for one that no model
+    may take."""
+    definition = load_study(find_study(study, tuple(settings.STUDY_DIRS)))
+    row = study_of(definition.slug)
+    if row.digest != definition.digest:
+        raise StudyError(f"The file is not the study {row.slug!r} that is open: their digests differ.")
+    check_may_be_asked(row, definition.ethics.models_may_see)
+    try:
+        check_offered_to_no_one(row)
+    except NotAdmitted as error:
+        raise CommandError(str(error)) from error
+    manners = [
+        Manner(options["model"], host_of(options["address"]), prompt, order, options["trained_on_data"])
+        for prompt in _chosen("--prompts", options["prompts"], tuple(PROMPTS))
+        for order in _chosen("--orders", options["orders"], ORDERS)
+    ]
+    return row, open_seats(row, seats_of(row, manners, options["count"], options["first"]))
+
+
+def _chosen(option: str, given: str, known: Sequence[Name]) -> list[Name]:
+    """The names of a list with commas, each once. Raises CommandError."""
+    names = list(dict.fromkeys(part.strip() for part in given.split(",")))
+    strange = [name for name in names if name not in known]
+    if strange:
+        raise CommandError(f"{option} {strange[0]!r}: choose among {', '.join(known)}.")
+    return [name for name in known if name in names]
+
+
+def leaving_lines(chat: Chat, seats: Sequence[Seat], sent: Sent) -> list[str]:
+    """The address, and all that is going to leave."""
+    manners = list(dict.fromkeys(seat.manner for seat in seats))
+    asked = ", ".join(f"{manner.prompt}/{manner.order}" for manner in manners)
+    where = "this machine itself, which nothing leaves" if is_here(chat.address) else host_of(chat.address)
+    return [
+        f"Model {chat.model} at {chat.address} ({where}); {'with' if chat.key else 'without'} a key.",
+        f"{len(seats)} sessions, asked as {asked}: {sent.sentence()}.",
+        "The texts are the study's instructions, pages and questions, and the answers to choose from. A "
+        f"reply that cannot be read is asked again, at most {AGAIN_MAX} times, and a request that fails is "
+        f"sent at most {TRIES} times; that comes on top.",
+    ]
+
+
+def _ask(
+    study: Study,
+    seats: Sequence[Seat],
+    chat: Chat,
+    file: TextIO | None,
+    options: dict[str, Any],
+    terminal: Terminal,
+) -> list[ModelOutcome]:
+    def told(name: str, fault: str, reply: str) -> None:
+        if file is not None:
+            row = {"session": name, "fault": fault, "reply": reply}
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+    url = options["url"]
+    way = Way(url, lambda seat: model_query(study, seat), chat, told)
+    try:
+        return ask_models(study, seats, way, concurrency=options["concurrency"], progress=terminal.progress)
+    except Refused as error:
+        raise CommandError(str(error)) from error
+    except httpx.HTTPError as error:
+        raise CommandError(
+            f"{url} does not answer ({error}). Start the server, or give another --url."
+        ) from error
+
+
+def outcome_lines(taken: Sequence[ModelOutcome], sent: Sent) -> list[str]:
+    """What became of the sessions, what was wrong with replies, and what left in all."""
+    lines = []
+    for status in dict.fromkeys(each.status for each in taken):
+        same = [each for each in taken if each.status == status]
+        why = "; ".join(dict.fromkeys(each.message for each in same if each.message))
+        lines.append(f"{len(same)} {status}" + (f" ({why})" if why else ""))
+    faults: dict[str, int] = {}
+    for each in taken:
+        for fault, count in each.faults.items():
+            faults[fault] = faults.get(fault, 0) + count
+    if faults:
+        lines.append("Replies that could not be read: " + ", ".join(f"{n} {f}" for f, n in faults.items()))
+    return [*lines, f"Sent: {sent.sentence()}."]
