@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import study, volume
+from benchmarks import preference, study, volume
 from benchmarks.rendering import FAMILY_NAME, SIX_NAME, Group, Measured, Row
 
 BOUND_GOAL, FAMILY_GOAL, HOST_GOAL = 1.15, 8.0, 0.10
@@ -184,3 +184,34 @@ def show_volume(console: Console, taken: list[volume.Taken]) -> None:
     for command, goal_mib in volume.GOALS_MIB.items():
         most = max(row.peak_mib for row in taken if row.command == command)
         console.print(f"{command}: {most:.0f} MiB at most {met(most <= goal_mib, f'under {goal_mib:g} MiB')}")
+
+
+def show_preference(
+    console: Console, compared: list[preference.Compared], whole: list[preference.Fitted]
+) -> None:
+    """The ensemble beside its heads one by one, then the whole fit and its goal."""
+    heads = preference.QUESTIONS * preference.SEEDS
+    table = Table(
+        title=f"PASTA-score: {heads} heads on {preference.ROWS:,} embeddings, {preference.CORES} threads"
+    )
+    for head in ("", "columns", "epochs", "s", "processor s", "peak MiB", "mean kappa"):
+        table.add_column(head, justify="left" if not head else "right")
+    names = {"together": "one ensemble", "alone": "one by one", "whole": "whole fit, early stopping"}
+    for row in [side for pair in compared for side in (pair.together, pair.alone)] + whole:
+        table.add_row(
+            names[row.side], str(row.columns), str(row.epochs), f"{row.wall_s:.0f}", f"{row.cpu_s:.0f}",
+            f"{row.peak_mib:.0f}", f"{row.kappa:.3f}",
+        )  # fmt: skip
+    console.print(table)
+    for pair in compared:
+        console.print(
+            f"{pair.together.columns} columns: the ensemble takes "
+            f"{pair.together.wall_s / pair.alone.wall_s:.2f} times the seconds of its heads one by one; their "
+            f"predicted ratings differ by {pair.difference:.1e} at most"
+        )
+    for row in whole:
+        is_met = row.wall_s < preference.GOAL_S
+        console.print(
+            f"whole fit on {row.columns} columns: {row.wall_s:.0f} s "
+            f"{met(is_met, f'under {preference.GOAL_S} s')}"
+        )
