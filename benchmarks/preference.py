@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +99,7 @@ def fit(side: str, columns: int) -> tuple[Fitted, NDArray[np.float64]]:
     y = np.repeat(y, SEEDS, axis=1)
     seeds = list(range(SEEDS)) * QUESTIONS
     held = int(ROWS * HELD_SHARE)
-    options = {} if side == "whole" else {"epochs": COMPARED_EPOCHS}
+    options: dict[str, Any] = {} if side == "whole" else {"epochs": COMPARED_EPOCHS}
     started = time.perf_counter(), time.process_time()
     if side == "alone":
         scorers = [

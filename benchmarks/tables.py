@@ -206,8 +206,8 @@ def show_preference(
     for pair in compared:
         console.print(
             f"{pair.together.columns} columns: the ensemble takes "
-            f"{pair.together.wall_s / pair.alone.wall_s:.2f} times the seconds of its heads one by one; their "
-            f"predicted ratings differ by {pair.difference:.1e} at most"
+            f"{pair.together.wall_s / pair.alone.wall_s:.2f} times the seconds of its heads one by one; "
+            f"their predicted ratings differ by {pair.difference:.1e} at most"
         )
     for row in whole:
         is_met = row.wall_s < preference.GOAL_S

@@ -91,7 +91,7 @@ def predicted(
             own_views = (views[0][head : head + 1], views[1][head : head + 1])
             parts = [
                 forward(own_weights, own_views, part[None].clone(), output)[0].cpu()
-                for part in inputs.split(JUDGED_AT_ONCE)
+                for part in torch.split(inputs, JUDGED_AT_ONCE)
             ]
             columns.append(torch.cat(parts).double().numpy())
     return np.asarray(LOWEST + (HIGHEST - LOWEST) * np.clip(np.stack(columns), 0, 1))
@@ -214,7 +214,8 @@ class Block:
         rows = torch.from_numpy(self.heads[h].held_rows).to(self.held.device)
         weights = [weight[h : h + 1] for weight in self.weights]
         views = self.views[0][h : h + 1], self.views[1][h : h + 1]
-        return predicted(weights, views, self.held[rows], self.recipe.output)[0]
+        answers: Floats = predicted(weights, views, self.held[rows], self.recipe.output)[0]
+        return answers
 
     def trained(self) -> Arrays:
         """By name, heads first: "shift" and "scale" (H, D) of the embeddings; "weights.N" of the best epoch,

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from stimuli.errors import BadRatings, BadSpec
-from stimuli.preference.ensemble import OUTPUTS, Floats, Head, Output, Recipe, predicted
+from stimuli.preference.ensemble import OUTPUTS, Head, Output, Recipe, predicted
 from stimuli.preference.losses import (
     RELEASED_SCORING,
     RELEASED_TRAINING,
@@ -18,7 +18,7 @@ from stimuli.preference.losses import (
     LossWeights,
     Similarity,
 )
-from stimuli.preference.scores import check_ratings
+from stimuli.preference.scores import Floats, check_ratings
 from stimuli.preference.training import Keeping, Place, train
 
 try:

@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from stimuli.errors import BadRatings, BadSpec
-from stimuli.preference.ensemble import Floats
 from stimuli.preference.scorer import PreferenceScorer
-from stimuli.preference.scores import Target
+from stimuli.preference.scores import Floats, Target
 from stimuli.preference.sealed import seal, unseal, write_whole
 from stimuli.registry import STRICT
 from stimuli.spec import JsonValue

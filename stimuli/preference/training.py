@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -102,7 +103,7 @@ def _go_on(blocks: Sequence[Block], file: Path, digest: str) -> int:
 def _digest(inputs: Floats32, held: Floats32, heads: Sequence[Head], recipe: Recipe, device: str) -> str:
     told = {**asdict(recipe), "hidden": list(recipe.hidden), "device": device, "torch": torch.__version__}
     total = hashlib.sha256(canonical_json(told).encode())
-    arrays = [inputs, held]
+    arrays: list[NDArray[Any]] = [inputs, held]
     for head in heads:
         arrays += [head.rows, head.ratings, head.held_rows, head.held_ratings]
         total.update(canonical_json([head.seed, *(len(array) for array in arrays[-4:])]).encode())

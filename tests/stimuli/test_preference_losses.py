@@ -13,6 +13,7 @@ from stimuli.preference.losses import (
     RELEASED_SCORING,
     RELEASED_TRAINING,
     LossWeights,
+    Similarity,
     dissimilarity,
     loss,
     ranking,
@@ -73,7 +74,7 @@ def test_it_learns_the_same_with_any_weight_of_the_released_similarity() -> None
     X = torch.randn((60, 4), generator=generator).numpy()
     y = (3 + X[:, 0]).clip(1, 5)
 
-    def learned(over: str, weight: float) -> list[float]:
+    def learned(over: Similarity, weight: float) -> list[float]:
         scorer = PreferenceScorer(similarity_over=over, similarity=weight, hidden=(8,), epochs=3, batch=16)
         return list(scorer.fit(X, y).predict(X))
 

@@ -105,14 +105,15 @@ def test_it_trains_as_a_plain_network_of_torch_does() -> None:
     X, y = preference(rows=70, heads=1)
     scorer = PreferenceScorer(**{**QUICK, "epochs": 3, "seed": 4}).fit(X, y[:, 0])
     rng = np.random.default_rng([4, 0])
-    network = nn.Sequential(nn.Linear(9, 24), nn.ReLU(), nn.Linear(24, 8), nn.ReLU(), nn.Linear(8, 1))
+    layers = [nn.Linear(9, 24), nn.Linear(24, 8), nn.Linear(8, 1)]
+    network = nn.Sequential(layers[0], nn.ReLU(), layers[1], nn.ReLU(), layers[2])
     with torch.no_grad():
-        for layer in (network[0], network[2], network[4]):
+        for layer in layers:
             bound = layer.in_features**-0.5
             drawn = rng.uniform(-1, 1, (layer.in_features, layer.out_features)) * bound
             layer.weight.copy_(torch.from_numpy(drawn.T))
             layer.bias.copy_(torch.from_numpy(rng.uniform(-1, 1, layer.out_features) * bound))
-        network[4].bias.fill_(0.5)
+        layers[2].bias.fill_(0.5)
     inputs = torch.from_numpy((X - X.mean(axis=0)) / X.std(axis=0)).float()
     wanted = torch.from_numpy((y[:, 0] - 1) / 4).float()
     adam = torch.optim.Adam(network.parameters(), lr=3e-3, weight_decay=1e-6)
@@ -121,7 +122,8 @@ def test_it_trains_as_a_plain_network_of_torch_does() -> None:
         for start in (0, 32, 64):
             rows = torch.from_numpy(order[start : start + 32])
             adam.zero_grad()
-            loss(network(inputs[rows]).T, wanted[rows][None], RELEASED_TRAINING, "batch").sum().backward()
+            total = loss(network(inputs[rows]).T, wanted[rows][None], RELEASED_TRAINING, "batch").sum()
+            total.backward()  # type: ignore[no-untyped-call]
             adam.step()
     with torch.no_grad():
         answers = 1 + 4 * network(inputs)[:, 0].clip(0, 1).numpy()
