@@ -35,7 +35,7 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class ScorerRecipe:
     """How heads are trained: the parameters of PreferenceScorer, explained there."""
 
     hidden: tuple[int, ...]
@@ -52,7 +52,7 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class RatedHead:
     """What a head learns from: `rows` (r,) of the embeddings with their `ratings` (r,), 1..5, and `held_rows`
     (v,) of the embeddings for validation with theirs; the latter are empty without validation.
     """
@@ -108,10 +108,12 @@ def one_thread_each() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-class Block:
+class HeadBlock:
     """Some heads in training, with all that their next step depends on."""
 
-    def __init__(self, inputs: Tensor, held: Tensor, heads: Sequence[Head], recipe: Recipe) -> None:
+    def __init__(
+        self, inputs: Tensor, held: Tensor, heads: Sequence[RatedHead], recipe: ScorerRecipe
+    ) -> None:
         """`inputs` float32 (n, D) and `held` float32 (m, D), the embeddings for validation, on one device."""
         self.inputs, self.held, self.heads, self.recipe = inputs, held, heads, recipe
         shift, scale = zip(*(_view(inputs, head.rows, recipe.standardise) for head in heads), strict=True)

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from stimuli.errors import BadRatings, BadSpec
-from stimuli.preference.ensemble import OUTPUTS, Head, Output, Recipe, predicted
+from stimuli.preference.ensemble import OUTPUTS, Output, RatedHead, ScorerRecipe, predicted
 from stimuli.preference.losses import (
     RELEASED_SCORING,
     RELEASED_TRAINING,
@@ -19,7 +19,7 @@ from stimuli.preference.losses import (
     Similarity,
 )
 from stimuli.preference.scores import Floats, check_ratings
-from stimuli.preference.training import Keeping, Place, train
+from stimuli.preference.training import Keeping, TrainingPlace, train
 
 try:
     from sklearn.base import BaseEstimator, RegressorMixin
@@ -27,8 +27,8 @@ try:
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:
     raise BadSpec(
-        f"the scorer of preferences needs scikit-learn, which cannot be imported ({error}): install the "
-        "extra `server`"
+        f"the scorer of preferences needs scikit-learn, which cannot be imported ({error}): "
+        "install the extra `server`"
     ) from error
 
 KINDS = (np.float64, np.float32)
@@ -92,7 +92,7 @@ class PreferenceScorer(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     arrays_
-        Weights and the course of training, by name; see Block.trained.
+        Weights and the course of training, by name; see HeadBlock.trained.
     n_features_in_, n_heads_, is_single_
         Columns of X, heads, and whether y was one column without heads.
     """
@@ -111,9 +111,9 @@ class PreferenceScorer(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         learning_rate: float = 1e-4,
         weight_decay: float = 1e-6,
         batch: int = 256,
-        epochs: int = 30,
+        epochs: int = 24,
         check_every: int = 1,
-        patience: int | None = 6,
+        patience: int | None = 5,
         device: str = "cpu",
         n_jobs: int | None = None,
     ) -> None:
@@ -229,16 +229,16 @@ class PreferenceScorer(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
         return [int(_at_least(0, "seed", seed)) for seed in seeds]
 
-    def _place(self) -> Place:
+    def _place(self) -> TrainingPlace:
         try:
             torch.empty(0, device=self.device)
         except (RuntimeError, AssertionError) as error:
             reason = str(error).splitlines()[0]
             raise BadRatings(f"device = {self.device!r} cannot be used ({reason}): take 'cpu'") from None
         threads = torch.get_num_threads() if self.n_jobs is None else _at_least(1, "n_jobs", self.n_jobs)
-        return Place(str(self.device), int(threads))
+        return TrainingPlace(str(self.device), int(threads))
 
-    def _recipe(self) -> Recipe:
+    def _recipe(self) -> ScorerRecipe:
         """The parameters, checked. Raises BadRatings for one that cannot be."""
         for name, value, known in (
             ("similarity_over", self.similarity_over, SIMILARITIES),
@@ -250,7 +250,7 @@ class PreferenceScorer(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise BadRatings(f"learning_rate = {self.learning_rate}: give a finite number above 0")
         if not 0 <= self.weight_decay < float("inf"):
             raise BadRatings(f"weight_decay = {self.weight_decay}: give a finite number from 0 on")
-        return Recipe(
+        return ScorerRecipe(
             hidden=tuple(_at_least(1, "hidden", width) for width in self.hidden),
             weights=LossWeights(float(self.mse), float(self.rank), float(self.similarity)),
             similarity_over=self.similarity_over,
@@ -288,7 +288,7 @@ def _columns(y: ArrayLike, rows: int, name: str) -> Floats:
     return ratings.reshape(rows, -1)
 
 
-def _head(seed: int, place: int, ratings: Floats, held: Floats, is_held: bool) -> Head:
+def _head(seed: int, place: int, ratings: Floats, held: Floats, is_held: bool) -> RatedHead:
     """A head with enough to learn from. Raises BadRatings otherwise, with the number of its column."""
     for values, what in ((ratings, "to learn from"), *([(held, "in the validation")] if is_held else [])):
         given = values[~np.isnan(values)]
@@ -303,4 +303,4 @@ def _head(seed: int, place: int, ratings: Floats, held: Floats, is_held: bool) -
                 "are needed: a constant teaches nothing, and its kappa is 0 throughout; leave the column out"
             )
     rows, held_rows = (np.flatnonzero(~np.isnan(values)) for values in (ratings, held))
-    return Head(seed, rows, ratings[rows], held_rows, held[held_rows])
+    return RatedHead(seed, rows, ratings[rows], held_rows, held[held_rows])

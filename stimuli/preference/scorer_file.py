@@ -59,7 +59,7 @@ class HeadCard(BaseModel):
     seed: int
 
 
-class Card(BaseModel):
+class ScorerCard(BaseModel):
     """What must be known of a trained scorer before it is used.
 
     `data`: digest of the ratings and of what was rated. `split`: its name, seed and counts. `target`: what
@@ -85,11 +85,11 @@ class Card(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedScorer:
     """A trained scorer with its card."""
 
     scorer: PreferenceScorer
-    card: Card
+    card: ScorerCard
 
     def predict(self, vectors: ArrayLike, encoder: Embedder) -> Floats:
         """As PreferenceScorer.predict, of embeddings that `encoder` made.
@@ -115,7 +115,7 @@ def described(scorer: PreferenceScorer) -> dict[str, JsonValue]:
     }
 
 
-def save(path: Path, scorer: PreferenceScorer, card: Card) -> None:
+def save(path: Path, scorer: PreferenceScorer, card: ScorerCard) -> None:
     """Write the scorer to `path`, which ends in .safetensors, and its card beside it as .json.
 
     The same scorer and card give the same bytes. Raises BadRatings for another ending, a scorer that is not
@@ -136,7 +136,7 @@ def save(path: Path, scorer: PreferenceScorer, card: Card) -> None:
     write_whole(path.with_suffix(".json"), card.model_dump_json(indent=2).encode() + b"\n")
 
 
-def load(path: Path) -> Saved:
+def load(path: Path) -> SavedScorer:
     """The scorer of a file. The file's own card counts, not the copy beside it.
 
     Raises BadSpec for a file that is missing, cut off, changed, or no scorer.
@@ -146,11 +146,11 @@ def load(path: Path) -> Saved:
         raise BadSpec(f"{source} is not there: give the file that fit_preference wrote")
     arrays, told = unseal(path.read_bytes(), source, REMEDY)
     try:
-        card = Card.model_validate_json(json.dumps(told["card"]))
+        card = ScorerCard.model_validate_json(json.dumps(told["card"]))
         scorer = PreferenceScorer(**card.parameters)
         scorer.arrays_ = arrays
         scorer.is_single_, scorer.n_heads_ = bool(told["is_single"]), len(card.heads)
         scorer.n_features_in_ = arrays["shift"].shape[1]
     except (ValidationError, LookupError, TypeError) as error:
         raise BadSpec(f"{source} has a card that cannot be read ({error}): {REMEDY}") from None
-    return Saved(scorer, card)
+    return SavedScorer(scorer, card)

@@ -23,7 +23,7 @@ TARGETS: tuple[Target, ...] = get_args(Target)
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class HeadScores:
     """The scores of a head on its `rated` rows.
 
     `mse` is on the scale 1..5. `kappa` is weighted by squared distance, over the five levels whether they
@@ -40,7 +40,7 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class OverRuns:
     """`mean` and `sd` (n - 1) over the `defined` values, None if there are too few; `undefined` values are
     counted and not taken for 0, and a 0 counts like any other value.
     """
@@ -51,7 +51,7 @@ class Summary:
     undefined: int
 
 
-def scores_of(predicted: ArrayLike, wanted: ArrayLike) -> list[Scores]:
+def scores_of(predicted: ArrayLike, wanted: ArrayLike) -> list[HeadScores]:
     """The scores of each head: `predicted` float (n,) or (n, H), cut to 1..5 here; `wanted` of the same
     shape, 1..5, NaN for not rated.
 
@@ -71,12 +71,12 @@ def scores_of(predicted: ArrayLike, wanted: ArrayLike) -> list[Scores]:
     return [_of_head(column, rating) for column, rating in zip(answers.T, ratings.T, strict=True)]
 
 
-def _of_head(predicted: Floats, wanted: Floats) -> Scores:
+def _of_head(predicted: Floats, wanted: Floats) -> HeadScores:
     is_rated = ~np.isnan(wanted)
     answers, ratings = np.clip(predicted[is_rated], LOWEST, HIGHEST), wanted[is_rated]
     if not len(ratings):
-        return Scores(0, None, None, None, None)
-    return Scores(
+        return HeadScores(0, None, None, None, None)
+    return HeadScores(
         len(ratings),
         mse(answers, ratings),
         kappa(answers, ratings),
@@ -129,10 +129,10 @@ def spearman(predicted: ArrayLike, wanted: ArrayLike) -> float | None:
     return float(first @ second) / spread if spread else None
 
 
-def summed_up(values: Sequence[float | None]) -> Summary:
+def summed_up(values: Sequence[float | None]) -> OverRuns:
     """Mean and sd over runs, or over heads, with the undefined ones counted."""
     kept = [value for value in values if value is not None]
-    return Summary(
+    return OverRuns(
         float(np.mean(kept)) if kept else None,
         float(np.std(kept, ddof=1)) if len(kept) > 1 else None,
         len(kept),

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from stimuli.errors import BadSpec
-from stimuli.preference.ensemble import Arrays, Block, Head, Recipe, one_thread_each
+from stimuli.preference.ensemble import Arrays, HeadBlock, RatedHead, ScorerRecipe, one_thread_each
 from stimuli.preference.sealed import seal, unseal, write_whole
 from stimuli.spec import canonical_json
 
@@ -39,7 +39,7 @@ class Keeping:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TrainingPlace:
     """The torch device that a training runs on, and in how many threads if it is the CPU."""
 
     device: str
@@ -49,13 +49,13 @@ class Place:
 def train(
     inputs: Floats32,
     held: Floats32,
-    heads: Sequence[Head],
-    recipe: Recipe,
-    place: Place,
+    heads: Sequence[RatedHead],
+    recipe: ScorerRecipe,
+    place: TrainingPlace,
     keeping: Keeping | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Arrays:
-    """Train heads on embeddings float32 (n, D), validated on `held` float32 (m, D); see Block.trained.
+    """Train heads on embeddings float32 (n, D), validated on `held` float32 (m, D); see HeadBlock.trained.
 
     With `keeping` it goes on from the state in its folder, to the same bits as without a break on the same
     machine. `progress` gets epochs done and epochs in all. Raises BadSpec for a state of another training or
@@ -67,11 +67,11 @@ def train(
     parts = [[heads[h] for h in part] for part in np.array_split(np.arange(len(heads)), count)]
     digest = _digest(inputs, held, heads, recipe, device.type) if keeping else ""
     with one_thread_each(), ThreadPoolExecutor(count, initializer=partial(torch.set_num_threads, 1)) as pool:
-        blocks = list(pool.map(lambda part: Block(x, x_held, part, recipe), parts))
+        blocks = list(pool.map(lambda part: HeadBlock(x, x_held, part, recipe), parts))
         epoch = _go_on(blocks, keeping.file, digest) if keeping and keeping.file.is_file() else 0
         while epoch < recipe.epochs and any(block.active for block in blocks):
             epoch += 1
-            list(pool.map(Block.run, blocks, [epoch] * len(blocks)))
+            list(pool.map(HeadBlock.run, blocks, [epoch] * len(blocks)))
             is_over = epoch == recipe.epochs or not any(block.active for block in blocks)
             if keeping and (epoch % keeping.every == 0 or is_over):
                 card = {"digest": digest, "epoch": epoch}
@@ -84,7 +84,7 @@ def _together(blocks: Sequence[Arrays]) -> Arrays:
     return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
 
-def _go_on(blocks: Sequence[Block], file: Path, digest: str) -> int:
+def _go_on(blocks: Sequence[HeadBlock], file: Path, digest: str) -> int:
     """Put the stored state into the blocks; the epochs that are done."""
     state, card = unseal(file.read_bytes(), f'the state of a training "{file}"', REMEDY)
     if card["digest"] != digest:
@@ -100,7 +100,9 @@ def _go_on(blocks: Sequence[Block], file: Path, digest: str) -> int:
     return int(card["epoch"])
 
 
-def _digest(inputs: Floats32, held: Floats32, heads: Sequence[Head], recipe: Recipe, device: str) -> str:
+def _digest(
+    inputs: Floats32, held: Floats32, heads: Sequence[RatedHead], recipe: ScorerRecipe, device: str
+) -> str:
     told = {**asdict(recipe), "hidden": list(recipe.hidden), "device": device, "torch": torch.__version__}
     total = hashlib.sha256(canonical_json(told).encode())
     arrays: list[NDArray[Any]] = [inputs, held]

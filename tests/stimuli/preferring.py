@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stimuli.preference.scorer import PreferenceScorer
-from stimuli.preference.scorer_file import Card, EncoderCard, HeadCard, described, save
+from stimuli.preference.scorer_file import EncoderCard, HeadCard, ScorerCard, described, save
 from stimuli.preference.training import Keeping
 
 Floats = NDArray[np.float64]
@@ -28,7 +28,7 @@ def preference(rows: int = 260, heads: int = 3, seed: int = 0) -> tuple[NDArray[
     return X, np.clip(np.rint(wanted), 1, 5)
 
 
-def card(scorer: PreferenceScorer, **others: Any) -> Card:
+def card(scorer: PreferenceScorer, **others: Any) -> ScorerCard:
     """A card that fits a scorer of `preference`."""
     told = {
         "data": "d" * 64,
@@ -43,7 +43,7 @@ def card(scorer: PreferenceScorer, **others: Any) -> Card:
         "scores": {"kappa": 0.5, "ranks": None},
         "licence": "CC BY 4.0",
     }
-    return Card(**{**told, **others})
+    return ScorerCard(**{**told, **others})
 
 
 def fit_and_save(folder: Path, progress: Callable[[int, int], None]) -> bytes:

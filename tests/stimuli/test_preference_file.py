@@ -16,7 +16,7 @@ from safetensors import safe_open
 
 from stimuli.errors import BadRatings, BadSpec
 from stimuli.preference.scorer import PreferenceScorer
-from stimuli.preference.scorer_file import LIMITS, Card, EncoderCard, load, save
+from stimuli.preference.scorer_file import LIMITS, EncoderCard, ScorerCard, load, save
 from stimuli.preference.training import STATE_FILE, Keeping
 from tests.stimuli.preferring import ENCODER, QUICK, card, fit_and_save, preference
 
@@ -81,7 +81,7 @@ def test_it_says_which_label_stood_beside_the_picture(tmp_path: Path) -> None:
     with pytest.raises(ValidationError, match="label"):
         card(scorer, label="file name")
     with pytest.raises(ValidationError, match="label"):
-        Card(**{name: value for name, value in card(scorer).model_dump().items() if name != "label"})
+        ScorerCard(**{name: value for name, value in card(scorer).model_dump().items() if name != "label"})
 
 
 def test_it_refuses_the_embeddings_of_another_encoder(tmp_path: Path) -> None:

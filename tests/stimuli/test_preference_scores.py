@@ -12,8 +12,8 @@ from sklearn.metrics import cohen_kappa_score, mean_squared_error
 
 from stimuli.errors import BadRatings
 from stimuli.preference.scores import (
-    Scores,
-    Summary,
+    HeadScores,
+    OverRuns,
     binned,
     kappa,
     mse,
@@ -53,16 +53,16 @@ def test_it_agrees_with_scikit_learn_and_scipy(top: int) -> None:
 
 
 def test_it_fixes_the_levels_where_the_squared_distance_of_places_would_differ() -> None:
-    """T7: without 2 to 4 the ends are neighbours, and kappa with found levels only would not know."""
+    """T7: without 2 to 4 the ends are neighbours, and kappa with these levels only would not know."""
     answers, ratings = np.array([1.0, 5, 5, 3]), np.array([1.0, 5, 1, 3])
-    found = cohen_kappa_score([1, 5, 5, 1], [1, 5, 1, 1], weights="quadratic")
-    assert kappa([1, 5, 5, 1], [1, 5, 1, 1]) == pytest.approx(found)  # two levels: any distance is the same
+    of_two = cohen_kappa_score([1, 5, 5, 1], [1, 5, 1, 1], weights="quadratic")
+    assert kappa([1, 5, 5, 1], [1, 5, 1, 1]) == pytest.approx(of_two)  # two levels: any distance is the same
     assert kappa(answers, ratings) == pytest.approx(
         cohen_kappa_score([1, 5, 5, 3], [1, 5, 1, 3], labels=[1, 2, 3, 4, 5], weights="quadratic")
     )
     shifted = np.array([1.0, 2, 2, 5]), np.array([1.0, 2, 1, 5])
-    of_found_levels = cohen_kappa_score([1, 2, 2, 5], [1, 2, 1, 5], weights="quadratic")
-    assert kappa(*shifted) != pytest.approx(of_found_levels)
+    of_these_levels = cohen_kappa_score([1, 2, 2, 5], [1, 2, 1, 5], weights="quadratic")
+    assert kappa(*shifted) != pytest.approx(of_these_levels)
 
 
 def test_it_rounds_a_half_upwards() -> None:
@@ -97,7 +97,7 @@ def test_it_scores_on_the_scale_of_the_ratings() -> None:
     answers, ratings = drawn(2)
     cut = np.clip(answers, 1, 5)
     assert mse(cut, ratings) == pytest.approx(16 * mse((cut - 1) / 4, (ratings - 1) / 4))
-    assert scores_of([7.0, -3.0, 3.0], [5.0, 1.0, 3.0])[0] == Scores(3, 0.0, 1.0, 1.0, 1.0)
+    assert scores_of([7.0, -3.0, 3.0], [5.0, 1.0, 3.0])[0] == HeadScores(3, 0.0, 1.0, 1.0, 1.0)
     assert scores_of(answers, ratings) == scores_of(cut, ratings)
 
 
@@ -106,8 +106,8 @@ def test_it_counts_zeros_and_counts_what_is_undefined() -> None:
     summary = summed_up([0.0, 0.4, None, 0.2])
     assert summary.mean == pytest.approx(0.2) and summary.sd == pytest.approx(0.2)
     assert (summary.defined, summary.undefined) == (3, 1)
-    assert summed_up([None, None]) == Summary(None, None, 0, 2)
-    assert summed_up([0.5]) == Summary(0.5, None, 1, 0)
+    assert summed_up([None, None]) == OverRuns(None, None, 0, 2)
+    assert summed_up([0.5]) == OverRuns(0.5, None, 1, 0)
 
 
 def test_it_scores_each_head_on_its_rated_rows() -> None:
@@ -119,7 +119,7 @@ def test_it_scores_each_head_on_its_rated_rows() -> None:
     first, second, third = scores_of(*wide)
     assert first == scores_of(answers, ratings)[0]
     assert second == scores_of(other[:50], other_ratings[:50])[0]
-    assert third == Scores(0, None, None, None, None)
+    assert third == HeadScores(0, None, None, None, None)
 
 
 def test_it_takes_the_smallest_of_the_most_frequent_ratings() -> None:
