@@ -12,6 +12,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from analysis.frames import Frames
 from analysis.reports.base import Section, StudyFacts, Table
@@ -59,6 +60,24 @@ def _measured(frames: Frames) -> dict[tuple[str, str], Values]:
     }
 
 
+def newest(stimuli: pd.DataFrame) -> dict[tuple[str, str], dict[str, dict[tuple[str, str], float]]]:
+    """(metric, parameters) -> column -> (item, condition) -> value of the newest version."""
+    by: dict[tuple[str, str], dict[str, dict[tuple[str, str], tuple[int, float]]]] = {}
+    for item, condition, cell in zip(stimuli["item"], stimuli["condition"], stimuli["metrics"], strict=True):
+        for measure in json.loads(cell) if cell else ():
+            name = str(measure["metric"])
+            seen = name.endswith(DRAWN) or measure.get("scores") == "drawn"
+            key = name.removesuffix(DRAWN), json.dumps(measure["parameters"], sort_keys=True)
+            column = by.setdefault(key, {}).setdefault("seen" if seen else "method", {})
+            told = int(measure["version"]), float(measure["value"])
+            place = str(item), str(condition)
+            column[place] = max(column.get(place, told), told, key=lambda pair: pair[0])
+    return {
+        key: {column: {at: value for at, (_, value) in of.items()} for column, of in columns.items()}
+        for key, columns in sorted(by.items())
+    }
+
+
 def _content(metric: str, parameters: str, by: Values, facts: StudyFacts) -> dict[str, Any]:
     rows = [_row(c.name, c.label, c.role, by[c.name]) for c in facts.conditions if c.name in by]
     better = METRICS.load(metric).better
@@ -81,12 +100,12 @@ def _row(name: str, label: str, role: str, of: Mapping[str, Mapping[str, Any]]) 
     row: dict[str, Any] = {"condition": name, "label": label, "role": role, "n": len(items)}
     for column in (OF_METHOD, OF_DRAWN):
         measured = [columns[column][item] for item in items] if column in columns else []
-        row[column] = _mean(measure["value"] for measure in measured)
-        row[f"tied_{column}"] = _mean(measure.get("tied") for measure in measured)
+        row[column] = mean_of(measure["value"] for measure in measured)
+        row[f"tied_{column}"] = mean_of(measure.get("tied") for measure in measured)
     return row
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
+def mean_of(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return float(np.mean(known)) if known else None
 
@@ -109,13 +128,17 @@ def _differs(methods: Sequence[Mapping[str, Any]]) -> bool:
 def sentences(content: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """One for each metric: whether its two columns put the methods in one order."""
     return tuple(
-        _sentence(measure, _name(measure, content)) for measure in content if measure["differs"] is not None
+        _sentence(measure, metric_name(measure, content))
+        for measure in content
+        if measure["differs"] is not None
     )
 
 
 def differing(content: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Those of the sentences that a reader must not miss."""
-    return tuple(_sentence(measure, _name(measure, content)) for measure in content if measure["differs"])
+    return tuple(
+        _sentence(measure, metric_name(measure, content)) for measure in content if measure["differs"]
+    )
 
 
 def _sentence(measure: Mapping[str, Any], name: str) -> str:
@@ -123,7 +146,7 @@ def _sentence(measure: Mapping[str, Any], name: str) -> str:
         return f"By {name}, the methods stand in one order by their own maps and by what was seen."
     by_map, seen = (", ".join(measure["order"][column]) for column in (OF_METHOD, OF_DRAWN))
     methods = [row for row in measure["conditions"] if row["role"] == "method"]
-    tied = [_mean(row[f"tied_{column}"] for row in methods) for column in (OF_METHOD, OF_DRAWN)]
+    tied = [mean_of(row[f"tied_{column}"] for row in methods) for column in (OF_METHOD, OF_DRAWN)]
     said = (
         f"By {name}, the methods stand in another order by what was seen ({seen}) than by their own maps "
         f"({by_map})"
@@ -133,7 +156,7 @@ def _sentence(measure: Mapping[str, Any], name: str) -> str:
     return f"{said}; tied are {percent(tied[1])} % and {percent(tied[0])} % of the pixels."
 
 
-def _name(measure: Mapping[str, Any], content: Sequence[Mapping[str, Any]]) -> str:
+def metric_name(measure: Mapping[str, Any], content: Sequence[Mapping[str, Any]]) -> str:
     """The metric, with the parameters in which it differs from others of its name."""
     others = [other["parameters"] for other in content if other["metric"] == measure["metric"]]
     told = [
@@ -160,7 +183,7 @@ def _table(place: int, measure: Mapping[str, Any], content: Sequence[Mapping[str
         if all(row[column] is None for row in measure["conditions"])
     ]
     note = f"{TIED} Not measured: {', '.join(lacking)}; name it in [[metrics]]." if lacking else TIED
-    name = _name(measure, content)
+    name = metric_name(measure, content)
     title = f"{name[0].upper()}{name[1:]}: mean over items, {measure['better']} is more faithful"
     return Table(f"faithfulness_{place}", title, ("Condition", "Items", *COLUMNS), rows, note)
 
@@ -169,7 +192,7 @@ def across(scenarios: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Table,
     """The same of several studies: one table, and the sentences on orders that differ. `scenarios` holds the
     content of each study's section by its slug, empty if nothing was measured."""
     rows = [
-        (slug, _name(measure, content), str(row["label"]), *cells(row))
+        (slug, metric_name(measure, content), str(row["label"]), *cells(row))
         for slug, content in scenarios.items()
         for measure in content
         for row in measure["conditions"]

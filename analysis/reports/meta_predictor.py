@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.frames import Frames, by_hand
-from analysis.reports import course, faithfulness, figures, quality
+from analysis.reports import against, course, faithfulness, figures, quality
 from analysis.reports.accuracy import (
     LEVEL,
     Analysis,
@@ -70,6 +70,7 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
     pooled = _pooled(analysed, blocks, shown=seal.sealed)
     first: list[Section] = []
     papers: tuple[Table, ...] = ()
+    measured = faithfulness.sections(frames, definition)
     if seal.sealed:
         results = _sealed_sections(passed, definition, seal.sentence)
     else:
@@ -91,7 +92,7 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
             *quality.sections(frames, definition),
             *course.sections(frames, definition, block_names(blocks, definition)),
         ]
-    measured = faithfulness.sections(frames, definition)
+        measured += against.sections(frames, condition_rows(main, definition), definition, origin, measured)
     last = quality.open_sections(frames, definition)
     sections = tuple(
         replace(section, mark=mark_of(section.key, definition) if section.title else "")

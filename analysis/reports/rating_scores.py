@@ -13,6 +13,7 @@ import pandas as pd
 
 from analysis.ratings import SCALE, missing_shares, mode_of, rated_once
 from analysis.reports.base import ConditionFacts, StudyFacts
+from analysis.reports.faithfulness import newest
 from analysis.reports.formats import condition_label
 from analysis.stats.association import rank_association
 from analysis.stats.blocked import randomised_block
@@ -50,7 +51,6 @@ PEOPLE_MIN = 6
 """With fewer people a mixed model says nothing about them."""
 CHEAP_ROWS, CHEAP_CONDITIONS = 2000, 6
 """Profile intervals need dozens of fits; above these sizes the report leaves them out and says so."""
-DRAWN = "_drawn"
 
 
 def explained(facts: StudyFacts) -> tuple[ConditionFacts, ...]:
@@ -409,7 +409,7 @@ def associations(rows: pd.DataFrame, stimuli: pd.DataFrame, questions: Sequence[
     own values and that of the drawn field."""
     once = rated_once(rows)
     mean = once.groupby(["item", "condition", "question"])["value"].mean()
-    measured = _measured(stimuli)
+    measured = newest(stimuli)
     made = []
     for (metric, parameters), columns in measured.items():
         for question in questions:
@@ -422,24 +422,6 @@ def associations(rows: pd.DataFrame, stimuli: pd.DataFrame, questions: Sequence[
                 row[column] = _association(mean, question, columns.get(column, {}))
             made.append(row)
     return made
-
-
-def _measured(stimuli: pd.DataFrame) -> dict[tuple[str, str], dict[str, dict[tuple[str, str], float]]]:
-    """(metric, parameters) -> column -> (item, condition) -> value of the newest version."""
-    by: dict[tuple[str, str], dict[str, dict[tuple[str, str], tuple[int, float]]]] = {}
-    for item, condition, cell in zip(stimuli["item"], stimuli["condition"], stimuli["metrics"], strict=True):
-        for measure in json.loads(cell) if cell else ():
-            name = str(measure["metric"])
-            seen = name.endswith(DRAWN) or measure.get("scores") == "drawn"
-            key = name.removesuffix(DRAWN), json.dumps(measure["parameters"], sort_keys=True)
-            column = by.setdefault(key, {}).setdefault("seen" if seen else "method", {})
-            told = int(measure["version"]), float(measure["value"])
-            place = str(item), str(condition)
-            column[place] = max(column.get(place, told), told, key=lambda pair: pair[0])
-    return {
-        key: {column: {at: value for at, (_, value) in of.items()} for column, of in columns.items()}
-        for key, columns in sorted(by.items())
-    }
 
 
 def _association(

@@ -20,7 +20,7 @@ NOT_RE_RUN <- c(
   "intervals by block and by the bootstrap, other means of Utility, and sizes of effects",
   "the smallest effect that was declared",
   "the result as assigned, with people left out by hand, and blocked by plan",
-  "the course of learning, automatic metrics and the quality of the data"
+  "the course of learning, automatic metrics, also beside Utility, and the quality of the data"
 )
 
 here <- function() {
