@@ -35,6 +35,7 @@ class Analysis:
 
     `people` has one row per session (condition, plan, accuracy and one column per block). `scores` holds the
     accuracies (people, blocks) of each condition with at least two people; NaN: did not answer the block.
+    `secondary` compares the methods with the control.
     """
 
     people: pd.DataFrame
@@ -42,6 +43,7 @@ class Analysis:
     scores: dict[str, Floats]
     utilities: dict[str, Utility]
     dunnett: Dunnett | None
+    secondary: Dunnett | None
     anova: OneWayAnova | None
     tukey: TukeyKramer | None
     eta_squared_mixed: float | None
@@ -49,10 +51,16 @@ class Analysis:
 
     def planned(self, condition: str) -> MeanDifference | None:
         """The planned contrast of a condition with the baseline; None below PEOPLE_MIN people."""
-        compared = self.dunnett.comparisons if self.dunnett else ()
-        named = {comparison.first: comparison for comparison in compared}
-        has_people = self.dunnett and self.has_enough(condition, self.dunnett.control)
-        return named.get(condition) if has_people else None
+        return self._compared(self.dunnett, condition)
+
+    def against_control(self, condition: str) -> MeanDifference | None:
+        """The key secondary contrast of a method with the control; None below PEOPLE_MIN people."""
+        return self._compared(self.secondary, condition)
+
+    def _compared(self, test: Dunnett | None, condition: str) -> MeanDifference | None:
+        if test is None or not self.has_enough(condition, test.control):
+            return None
+        return next((each for each in test.comparisons if each.first == condition), None)
 
     def tukey_p(self, condition: str, baseline: str) -> float | None:
         names = (
@@ -105,10 +113,11 @@ def analyse(people: pd.DataFrame, blocks: tuple[int, ...], facts: StudyFacts) ->
     complete = {name: x for name, x in scores.items() if not empty[name]}
     problems += _empty_sentences(empty, facts)
     results: dict[str, Any] = {"utilities": ()}
-    results |= dict.fromkeys(("dunnett", "anova", "tukey", "eta_squared_mixed"))
+    results |= dict.fromkeys(("dunnett", "secondary", "anova", "tukey", "eta_squared_mixed"))
     for key, compute in (
         ("utilities", lambda: _utilities(complete, groups, facts)),
-        ("dunnett", lambda: _dunnett(groups, facts)),
+        ("dunnett", lambda: _dunnett(groups, facts.baseline, facts)),
+        ("secondary", lambda: _secondary(groups, facts)),
         ("anova", lambda: one_way(groups, level=LEVEL)),
         ("tukey", lambda: tukey_kramer(groups, level=facts.level)),
         ("eta_squared_mixed", lambda: _mixed(scores)),
@@ -131,14 +140,30 @@ def _utilities(
     return utilities(scores, facts.baseline, people=people, seed=facts.seed, draws=DRAWS, **levels)
 
 
-def _dunnett(groups: Mapping[str, Floats], facts: StudyFacts) -> Dunnett | None:
-    """The planned contrasts. Variances are pooled unless the plan's sizes differ by more than a half; what
-    variances turn out to be decides nothing."""
-    if facts.baseline not in groups or len(groups) < 2:
+def _dunnett(groups: Mapping[str, Floats], control: str, facts: StudyFacts) -> Dunnett | None:
+    """All groups against one of them. Variances are pooled unless the plan's sizes differ by more than a
+    half; what variances turn out to be decides nothing."""
+    if control not in groups or len(groups) < 2:
         return None
     planned = [condition.wanted for condition in facts.conditions if condition.name in groups]
     is_even = max(planned) <= UNEVEN * min(planned)
-    return dunnett(groups, facts.baseline, variances="equal" if is_even else "separate", level=facts.level)
+    return dunnett(groups, control, variances="equal" if is_even else "separate", level=facts.level)
+
+
+def control_of(facts: StudyFacts) -> str | None:
+    """The condition that methods are compared with after the baseline; None if there are none or several, of
+    which the plan names no one."""
+    controls = [condition.name for condition in facts.conditions if condition.role == "control"]
+    return controls[0] if len(controls) == 1 else None
+
+
+def _secondary(groups: Mapping[str, Floats], facts: StudyFacts) -> Dunnett | None:
+    """Every method against the control, also those of which it is not read: the plan names the family."""
+    control = control_of(facts)
+    if control is None or facts.contrasts != "dunnett":
+        return None
+    compared = {c.name for c in facts.conditions if c.role == "method"} | {control}
+    return _dunnett({name: x for name, x in groups.items() if name in compared}, control, facts)
 
 
 def _empty_blocks(scores: Floats, blocks: tuple[int, ...]) -> list[int]:

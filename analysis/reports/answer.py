@@ -14,7 +14,7 @@ from analysis.stats.results import Interval
 
 TESTS = {"dunnett": "Dunnett", "tukey": "Tukey-Kramer"}
 MARKS: dict[str, dict[str, Mark]] = {
-    "dunnett": {"planned": "planned", "tukey": "paper"},
+    "dunnett": {"planned": "planned", "secondary": "planned", "tukey": "paper"},
     "tukey": {"tukey": "planned"},
 }
 """What is planned, by the contrasts that the plan declares; the ANOVA stands as in the paper."""

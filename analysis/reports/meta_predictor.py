@@ -37,6 +37,7 @@ from analysis.reports.formats import (
 )
 from analysis.reports.leavers import leavers_content, leavers_sentence
 from analysis.reports.report import Report
+from analysis.reports.secondary import contrast_cells, contrast_columns, secondary_sections
 from analysis.reports.smallest_effect import smallest_effect_sections
 from analysis.reports.utility_tables import accuracy_section, block_names, paper_table
 from analysis.stats.anova import OneWayAnova
@@ -82,6 +83,7 @@ def report(frames: Frames, definition: StudyFacts, *, made_at: str = "") -> Repo
         papers = (paper_table(main, definition),)
         results = [
             contrasts[0],
+            *secondary_sections(main, definition),
             accuracy_section(main, definition, origin),
             *smallest_effect_sections(main, definition),
             _anova(main, definition.alpha),
@@ -141,6 +143,7 @@ def _main(sections: tuple[Section, ...], planned: str) -> tuple[Main, ...]:
         Main(tables["conditions"], mark=by_key["conditions"].mark),
         Main(None, sentences),
         Main(tables.get(planned), mark=by_key[planned].mark),
+        *([Main(tables["secondary"], mark=by_key["secondary"].mark)] if "secondary" in tables else []),
         Main(None, unlike),
     )
 
@@ -246,23 +249,12 @@ def _planned(result: Analysis, facts: StudyFacts) -> Section:
         if each is None:
             continue
         contents.append({"condition": condition.name, **(contrast_content(each) or {})})
-        rows.append(
-            (
-                condition.label,
-                number(100 * each.difference, 1),
-                interval(each.interval, 1, 100),
-                number(each.t),
-                number(each.df, 1),
-                p_value(each.p) + (stars(each.p, facts.alpha) if is_planned else ""),
-                f"{number(each.size.g)} {interval(each.size.interval)}",
-            )
-        )
-    held = confidence(result.dunnett.level)
+        rows.append((condition.label, *contrast_cells(each, facts.alpha if is_planned else 0.0)))
     variances = "pooled" if result.dunnett.variances == "equal" else "separate for each condition"
     table = Table(
         "planned",
         title,
-        ("Condition", "Difference", f"{held} interval", "t", "df", "p", f"Hedges' g, {held}"),
+        ("Condition", *contrast_columns(result.dunnett.level)),
         tuple(rows),
         f"Percentage points of accuracy per person. Dunnett's two-sided test, variances {variances}: p and "
         "intervals of differences hold for all rows together; those of g are of one row alone. "

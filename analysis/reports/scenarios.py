@@ -19,7 +19,9 @@ from analysis.reports.base import Table
 from analysis.reports.faithfulness import across
 from analysis.reports.formats import NONE, confidence, interval, number, p_value, percent, stars
 from analysis.reports.report import SIMULATED_HEADING
+from analysis.stats.posthoc import holm
 from analysis.stats.results import Interval
+from experiments.declared import ALPHA
 
 POINTS_MIN = 10
 """Below it no interval of a correlation is given: at 6 points it spans most of the range."""
@@ -40,7 +42,8 @@ READ = ("baseline", "permuted", "other_image", "oracle", "ceiling")
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """One study: `conditions` as in its report.json, `metrics` the mean value by condition and metric,
-    `controls` the rows of all observers together, by control: accuracy, gain, gain_low, gain_high (0-1).
+    `controls` the rows of all observers together, by control: accuracy, gain, gain_low, gain_high (0-1), and
+    `gain_p` of a gain of 0, two-sided.
     `notes` are sentences about it, such as faults of observers, `faithfulness` is that part of its
     report.json."""
 
@@ -149,8 +152,8 @@ def _layout(scenarios: Sequence[Scenario]) -> Table:
         "Accuracy (%) per block, and Utility, by scenario",
         tuple(heads),
         tuple(rows),
-        f"{SIMULATED_HEADING} * Dunnett against the baseline on accuracy per person, p < .05, as in "
-        "each study's own report; no threshold removes a null.",
+        f"{SIMULATED_HEADING} * in this scenario alone: Dunnett against the baseline on accuracy per person, "
+        "p < .05, as in each study's own report, not corrected over scenarios; no threshold removes a null.",
         short=tuple(short),
     )
 
@@ -181,7 +184,7 @@ def _utilities(scenarios: Sequence[Scenario]) -> Table:
         "Utility-K per block, and the interval of Utility that holds for all conditions",
         ("Scenario", "Condition", "Utility-K", f"Utility {' or '.join(sorted(held))}", "p"),
         tuple(rows),
-        SIMULATED_HEADING,
+        f"{SIMULATED_HEADING} p and intervals are those of each scenario alone, and not corrected over them.",
         left=2,
     )
 
@@ -224,23 +227,30 @@ def _control_table(scenarios: Sequence[Scenario]) -> Table:
         "Controls of the observers",
         ("Scenario", "Explanation", "Accuracy %", "Gain"),
         tuple(rows),
-        SIMULATED_HEADING,
+        f"{SIMULATED_HEADING} Intervals are those of each scenario alone.",
         left=2,
     )
 
 
 def reading(scenarios: Sequence[Scenario]) -> str:
-    """The one sentence that reads the controls."""
+    """The one sentence that reads the controls. It speaks of all scenarios, so it follows Holm's correction
+    over them; a permuted map that helps in a scenario alone already speaks against a gain there."""
     helped = {control: _helped(scenarios, control) for control in ("oracle", "permuted")}
-    sound = [slug for slug in helped["oracle"] if slug not in helped["permuted"]]
+    doubted = {s.slug for s in scenarios if s.controls.get("permuted", {}).get("gain_low", 0) > 0}
+    sound = [slug for slug in helped["oracle"] if slug not in {*helped["permuted"], *doubted}]
     return (
-        f"The planted region helps these observers {_where(helped['oracle'])} and a permuted map "
-        f"{_where(helped['permuted'])}, so a gain says something about where a map points {_where(sound)}."
+        "By Holm's correction over scenarios, the planted region helps these observers "
+        f"{_where(helped['oracle'])} and a permuted map {_where(helped['permuted'])}, so a gain says "
+        f"something about where a map points {_where(sound)}."
     )
 
 
 def _helped(scenarios: Sequence[Scenario], control: str) -> list[str]:
-    return [s.slug for s in scenarios if control in s.controls and s.controls[control]["gain_low"] > 0]
+    read = {s.slug: s.controls[control] for s in scenarios if control in s.controls}
+    corrected = holm([row["gain_p"] for row in read.values()])
+    return [
+        slug for (slug, row), p in zip(read.items(), corrected, strict=True) if row["gain"] > 0 and p < ALPHA
+    ]
 
 
 def _where(slugs: Sequence[str]) -> str:

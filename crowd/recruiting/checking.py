@@ -17,7 +17,7 @@ from crowd.recruiting.indistinct import Alike, look_alikes
 from crowd.recruiting.likeness import features_of
 from crowd.recruiting.quality import Quality, look_at, stimulus_quality
 from crowd.recruiting.quoting import health_problems, question_warnings
-from crowd.recruiting.rated import Rated, rated_in, rated_warnings
+from crowd.recruiting.rated import ITEMS_FEW, Rated, rated_in, rated_warnings
 from crowd.recruiting.showing import Showing, showing_of
 from crowd.recruiting.signs import signs_of, signs_sentence
 from crowd.recruiting.thumbnails import Small, thumbnails
@@ -391,7 +391,7 @@ def warnings_of(run: DryRun) -> list[str]:
         for name in run.definition.platforms
         if name not in PLATFORMS
     ]
-    warnings += rated_warnings(run.rated)
+    warnings += [*rated_warnings(run.rated), *few_items_warnings(run)]
     warnings += unkept(run.definition)
     warnings += [str(problem).rstrip(".") for problem in health_problems(run.definition)]
     warnings += question_warnings(run.definition)
@@ -400,6 +400,27 @@ def warnings_of(run: DryRun) -> list[str]:
     if run.definition.reward.amount_cents == 0:
         warnings.append("the reward is 0: say so in the consent text, or set [reward] amount_cents")
     return warnings
+
+
+def few_items_warnings(run: DryRun) -> list[str]:
+    """Test items that are too few, or fixed, for sentences about a method; a study of ratings has a warning
+    of its own."""
+    if run.rated is not None or all(c.role != "method" for c in run.definition.conditions):
+        return []
+    tests = (t for plan in run.plans for t in plan.trials if t.phase == "test" and not t.check)
+    count = len({trial.item for trial in tests if trial.item is not None})
+    is_fixed = getattr(design_of(run.definition), "items", None) == "fixed"
+    if not count or (count >= ITEMS_FEW and not is_fixed):
+        return []
+    what = "texts" if run.is_of_texts else "pictures"
+    who = "all people are tested on the same" if is_fixed else "people are tested on"
+    few = f", fewer than {ITEMS_FEW}" if count < ITEMS_FEW else ""
+    more = ['leave out items = "fixed"'] if is_fixed else []
+    more += [f"test more {what}"] if few else []
+    return [
+        f'{who} {count} {what}{few}: what is found is true of these {what}, so say "on these {what}" in '
+        f"every sentence about a method, or {' and '.join(more)}"
+    ]
 
 
 def _window_warnings(definition: StudyDefinition) -> list[str]:

@@ -37,6 +37,7 @@ def scenario_of(study: Study, report: Report, controls: ControlReport | None) ->
             "gain": row.gain,
             "gain_low": row.gain_low,
             "gain_high": row.gain_high,
+            "gain_p": row.gain_p,
         }
         for row in reversed(rows)
         if row.observer == ALL and (not row.condition or row.control not in _together(rows))

@@ -58,7 +58,9 @@ _SENSITIVITY = (
 DUNNETT = (
     "Each method and the control against the baseline, on each person's share of test answers that match "
     "the model: two-sided Dunnett, family-wise at alpha (.05 if no other is stated), no test before it; "
-    "variances are pooled, or separate if planned sizes differ by more than a half. "
+    "variances are pooled, or separate if planned sizes differ by more than a half. Key secondary, read only "
+    "for methods with p < alpha there: against the control, if there is a single one; two-sided Dunnett over "
+    "all methods at the same alpha, with variances by the same rule. "
     + _SENSITIVITY.format(beside="Tukey-Kramer for all pairs")
 )
 TUKEY = (

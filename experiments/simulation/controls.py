@@ -128,6 +128,16 @@ class ControlRow:
     gain_low: float
     gain_high: float
 
+    @property
+    def gain_p(self) -> float:
+        """Two-sided p of no gain, by the t test whose 95 % interval stands here; 1 for a single session."""
+        from scipy.special import stdtr, stdtrit
+
+        df, half = self.sittings_count - 1, (self.gain_high - self.gain_low) / 2
+        if df < 1 or self.gain == 0:
+            return 1.0
+        return float(2 * stdtr(df, -abs(self.gain) * stdtrit(df, 0.975) / half)) if half else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class ControlReport:

@@ -42,7 +42,7 @@ def section(report: Report, key: str) -> Any:
 def test_it_stands_in_the_order_of_a_paper() -> None:
     report = report_of(correct(0.5, 0.5, 0.9))
     keys = [part.key for part in report.sections if part.title]
-    assert keys[:4] == ["answer", "flow", "planned", "conditions"]
+    assert keys[:5] == ["answer", "flow", "planned", "secondary", "conditions"]
     assert [figure.key for figure in report.sections[0].figures] == ["utility"]
     marks = [part.mark for part in report.sections if part.title and part.mark]
     order = ["planned", "paper", "exploratory"]

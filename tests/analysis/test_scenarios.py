@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import pearsonr
+from scipy.stats import norm, pearsonr, ttest_1samp
 
 from analysis.reports.html import document
 from analysis.reports.observers import agreement
@@ -20,6 +20,7 @@ from analysis.reports.scenarios import (
     reading,
     tables,
 )
+from experiments.simulation.controls import _row
 
 pytestmark = pytest.mark.pure
 
@@ -40,7 +41,10 @@ def condition(name: str, role: str, accuracy: list[float], utility: float, p: fl
 
 
 def control(gain: float, half: float = 0.02) -> dict[str, float]:
-    return {"accuracy": 0.6 + gain, "gain": gain, "gain_low": gain - half, "gain_high": gain + half}
+    """The p is that of a normal gain with this 95 % interval."""
+    p = float(2 * norm.sf(abs(gain) * norm.isf(0.025) / half))
+    ends = {"gain_low": gain - half, "gain_high": gain + half}
+    return {"accuracy": 0.6 + gain, "gain": gain, **ends, "gain_p": p}
 
 
 def scenario(slug: str, seed: int, oracle: float = 0.1, permuted: float = 0.0) -> Scenario:
@@ -122,6 +126,54 @@ def test_it_reads_the_controls_in_one_sentence() -> None:
     assert "helps these observers in bias, strategy and a permuted map in strategy" in sentence
     assert sentence.endswith("where a map points in bias.")
     assert "nowhere" in reading([scenario("failure", 3, oracle=0.0)])
+
+
+def of_gains(**gains: tuple[float, float]) -> list[Scenario]:
+    """Scenarios in which the planted region and a permuted map gain so much, in standard errors."""
+    made = []
+    for slug, (oracle, permuted) in gains.items():
+        half = 0.01 * norm.isf(0.025)
+        rows = {"oracle": control(0.01 * oracle, half), "permuted": control(0.01 * permuted, half)}
+        made.append(Scenario(slug, [], {}, rows))
+    return made
+
+
+def test_the_sentence_over_all_scenarios_follows_holm_over_them() -> None:
+    """Of p .04, .03 and .02 Holm keeps none (.06 at first), of .001, .02 and .04 all; singly all are kept."""
+    z = {p: float(norm.isf(p / 2)) for p in (0.001, 0.02, 0.03, 0.04)}
+    none = reading(of_gains(a=(z[0.04], 0), b=(z[0.03], 0), c=(z[0.02], 0)))
+    assert none.startswith(
+        "By Holm's correction over scenarios, the planted region helps these observers nowhere"
+    )
+    every = reading(of_gains(a=(z[0.04], 0), b=(z[0.02], 0), c=(z[0.001], 0)))
+    assert "helps these observers in a, b, c and a permuted map nowhere" in every
+    assert "in a and" in reading(of_gains(a=(z[0.04], 0)))
+    harmed = reading(of_gains(a=(-z[0.001], 0), b=(z[0.001], 0)))
+    assert "helps these observers in b and" in harmed
+
+
+def test_a_permuted_map_that_helps_in_one_scenario_alone_is_not_excused_by_the_correction() -> None:
+    """With p .04 it is in the sentence nowhere, and still no gain there is about where a map points."""
+    z = float(norm.isf(0.02))
+    said = reading(of_gains(a=(6, z), b=(6, 0)))
+    assert "in a, b and a permuted map nowhere" in said and said.endswith("where a map points in b.")
+
+
+def test_p_of_a_gain_is_that_of_the_t_test_of_its_interval() -> None:
+    values = np.random.default_rng(2).normal(0.03, 0.1, 12).astype(np.float32)
+    base = np.full(12, 0.5, dtype=np.float32)
+    row = _row(("all", "oracle", ""), base + values, base, 84)
+    assert row.gain_p == pytest.approx(ttest_1samp(values, 0).pvalue, rel=1e-4)
+    assert _row(("all", "oracle", ""), base[:1] + 0.1, base[:1], 7).gain_p == 1
+    assert _row(("all", "oracle", ""), base, base, 84).gain_p == 1
+
+
+def test_stars_and_intervals_are_called_those_of_one_scenario() -> None:
+    layout, utilities, _, controls = tables(three())
+    assert (
+        "* in this scenario alone: Dunnett" in layout.note and "not corrected over scenarios" in layout.note
+    )
+    assert "of each scenario alone" in utilities.note and "of each scenario alone" in controls.note
 
 
 def test_it_says_that_differing_rankings_are_undecided() -> None:

@@ -18,6 +18,7 @@ PEOPLE_MIN <- 5
 UNEVEN <- 1.5
 NOT_RE_RUN <- c(
   "intervals by block and by the bootstrap, other means of Utility, and sizes of effects",
+  "the key secondary contrasts of methods with the control",
   "the smallest effect that was declared",
   "the result as assigned, with people left out by hand, and blocked by plan",
   "the course of learning, automatic metrics, also beside Utility, and the quality of the data"
