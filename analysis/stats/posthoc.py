@@ -38,6 +38,12 @@ def holm(p_values: ArrayLike) -> tuple[float, ...]:
     return tuple(map(float, corrected))
 
 
+def bonferroni(p_values: ArrayLike) -> tuple[float, ...]:
+    """p-values (n,) times their number, at most 1. Raises StatsError for values outside 0-1."""
+    p = _p_values(p_values)
+    return tuple(map(float, np.minimum(1.0, p * p.size)))
+
+
 def benjamini_hochberg(p_values: ArrayLike) -> tuple[float, ...]:
     """p-values (n,) adjusted so that those below a limit hold at most that share of false discoveries, in
     their order (Benjamini and Hochberg 1995). Raises StatsError for values outside 0-1."""

@@ -107,9 +107,19 @@ def checked_array(values: ArrayLike, what: str, *, dimensions: int = 1, missing:
     return array
 
 
+def checked_list(values: Any, what: str) -> Any:
+    """`values` if they are a list, a text or an array (n,). Raises StatsError for None, a scalar, a generator,
+    a set, a mapping and a table: their length is not known, or is no number of rows."""
+    is_list = all(hasattr(values, name) for name in ("__len__", "__getitem__"))
+    if not is_list or isinstance(values, Mapping) or getattr(values, "ndim", 1) != 1:
+        raise StatsError(f"{what} are of the type {type(values).__name__}; give a list, one for each row.")
+    return values
+
+
 def checked_codes(names: Names, what: str) -> Codes:
     """Whole numbers from 0 without gaps, one for each name of (n,) `what`. Raises StatsError for lists of
-    lists."""
+    lists, and as `checked_list` does."""
+    checked_list(names, f"The names of {what}")
     # Codes of a large table need not become texts.
     is_coded = isinstance(names, np.ndarray) and names.dtype.kind in "iu"
     try:
