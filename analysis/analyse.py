@@ -37,7 +37,8 @@ Groups = dict[str, NDArray[np.float64]]
 @dataclass(frozen=True, slots=True)
 class AnalysisPlan:
     """What is declared before the data are seen. `plan` "" stands for dunnett with a control, else tukey;
-    `margin` 0 for no equivalence test; `chance` None for no test against it; `seed` of permutations and random halves."""
+    `margin` 0 for no equivalence test; `chance` None for no test against it; `seed` of permutations and
+    random halves."""
 
     control: str = ""
     plan: Plan | Literal[""] = ""
@@ -123,7 +124,9 @@ def _check_design(table: TidyTable, plan: AnalysisPlan) -> None:
     if plan.control and (not compared or plan.control not in table.levels[factor[0]]):
         known = ", ".join(table.levels[factor[0]]) if compared else "none, for there is not one factor"
         raise BadTable(f"The control {plan.control!r} is no level; the levels are: {known}.")
-    if plan.chance is not None and not (math.isfinite(plan.chance) and (not table.is_binary or 0 <= plan.chance <= 1)):
+    if plan.chance is not None and not (
+        math.isfinite(plan.chance) and (not table.is_binary or 0 <= plan.chance <= 1)
+    ):
         raise BadTable(f"--chance is {plan.chance:g}; give a number, from 0 to 1 for answers 0 and 1.")
     if plan.margin and not compared:
         raise BadTable(

@@ -1,4 +1,4 @@
-"""What stands beside the tests of a design and decides nothing: assumptions, influence, trimmed means, chance."""
+"""What stands beside the tests of a design and decides nothing: assumptions, influence, trimmed means."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Groups = Mapping[str, NDArray[np.float64]]
 
 
 def of_assumptions(results: Results, table: TidyTable, labels: NDArray[np.str_]) -> None:
-    """Variances, normality and influence of people (n,) in the cells that `labels` names; with covariates, of what
-    one slope for all cells leaves, without influence."""
+    """Variances, normality and influence of people (n,) in the cells that `labels` names; with covariates, of
+    what one slope for all cells leaves, without influence."""
     values = _residuals(table, labels)
     names = dict.fromkeys(labels.tolist())
     residuals = {name: values[labels == name] for name in names}
@@ -41,7 +41,10 @@ def of_assumptions(results: Results, table: TidyTable, labels: NDArray[np.str_])
 
 def _residuals(table: TidyTable, labels: NDArray[np.str_]) -> NDArray[np.float64]:
     """Values less the mean of their cell, and less the covariates' share within cells."""
-    columns = [table.cells[:, 0], *(table.people[name].to_numpy(np.float64) for name in table.roles.covariates)]
+    columns = [
+        table.cells[:, 0],
+        *(table.people[name].to_numpy(np.float64) for name in table.roles.covariates),
+    ]
     centred = np.column_stack(columns)
     for name in set(labels.tolist()):
         centred[labels == name] -= centred[labels == name].mean(axis=0)
@@ -69,6 +72,6 @@ def of_chance(results: Results, groups: Groups, chance: float) -> None:
             for name, test, p in zip(groups, tests, corrected, strict=True)
         ]
 
-    note = "low and high are the ends of the mean, each by itself; g is (mean - chance) / SD, with its own interval."
+    note = "low and high are the ends of the mean, each by itself; g is (mean - chance) / SD."
     note += " p by Holm over the rows." if len(groups) > 1 else ""
     results.attempt("chance", f"Means against chance, {chance:g}, one-sample t", made, note)

@@ -1,7 +1,7 @@
 """What tests of independent groups assume, and on which person they hang: to be printed beside them.
 
-None of it chooses a test. A test of variances or of normality that comes first changes the error of the test that
-follows, so which test stands is declared before the data are seen (Zimmerman 2004, BJMSP 57, 173-181).
+None of it chooses a test. A test of variances or of normality that comes first changes the error of the test
+that follows, so which test stands is declared before the data are seen (Zimmerman 2004, BJMSP 57, 173-181).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from analysis.stats.results import (
     checked_array,
     checked_groups,
     checked_list,
+    checked_mapping,
     finite,
     has_spread,
 )
@@ -60,12 +61,15 @@ def variance_tests(groups: Mapping[str, ArrayLike]) -> VarianceTests:
     """Tests that independent groups (n_i,) have one variance. Raises StatsError for fewer than two groups or
     values, missing values, or distances from the centre without spread within any group."""
     arrays = checked_groups(groups)
-    distances = [np.abs(x - x.mean()) for x in arrays.values()], [np.abs(x - np.median(x)) for x in arrays.values()]
+    distances = (
+        [np.abs(x - x.mean()) for x in arrays.values()],
+        [np.abs(x - np.median(x)) for x in arrays.values()],
+    )
     sizes = [x.size for x in arrays.values()]
     if not all(any(has_spread(x) for x in each) for each in distances):
         raise StatsError(
-            "All distances from the centres of their groups are equal, so variances cannot be compared; wait for "
-            "more participants."
+            "All distances from the centres of their groups are equal, so variances cannot be compared; wait "
+            "for more participants."
         )
     told = []
     for name, centre in CENTRES.items():
@@ -112,8 +116,8 @@ def normality(residuals: ArrayLike) -> Normality:
 
 @dataclass(frozen=True, slots=True)
 class Influence:
-    """A statistic of all people, and without the person whose removal moves it most. `p` are those of F, None for
-    a difference of means."""
+    """A statistic of all people, and without the person whose removal moves it most. `p` are those of F, None
+    for a difference of means."""
 
     statistic: str
     value: float
@@ -136,17 +140,17 @@ class Influences:
 
 
 def influence(groups: Mapping[str, ArrayLike], people: Mapping[str, Sequence[object]]) -> Influences:
-    """Leaves out each person of independent groups (n_i,) in turn; `people` names them, one name per value. Of
-    people who move it alike the first is told. Raises StatsError for other names, and as `one_way` does."""
+    """Leaves out each person of independent groups (n_i,) in turn; `people` names them, one name per value.
+    Of people who move it alike the first is told. Raises StatsError for other names, and as `one_way` does."""
     arrays = checked_groups(groups)
-    if not isinstance(people, Mapping) or list(people) != list(arrays):
+    if list(checked_mapping(people, "The people")) != list(arrays):
         raise StatsError(f"Name the people of the groups {', '.join(arrays)}, in that order, as a mapping.")
     names = {group: [str(name) for name in checked_list(people[group], "The names")] for group in arrays}
     wrong = [group for group, values in arrays.items() if len(names[group]) != values.size]
     if wrong:
         raise StatsError(f"Group {wrong[0]!r} has {len(names[wrong[0]])} names; give one for each value.")
     whole = _Moments.of(list(arrays.values()))
-    f, df = float(whole.f()), (whole.sizes.shape[1] - 1, int(whole.sizes.sum()) - whole.sizes.shape[1])
+    f, df = float(whole.f()[0]), (whole.sizes.shape[1] - 1, int(whole.sizes.sum()) - whole.sizes.shape[1])
     finite(f, "F")
     who = [(name, group) for group in arrays for name in names[group]]
     left = whole.without(list(arrays.values()))
@@ -154,11 +158,15 @@ def influence(groups: Mapping[str, ArrayLike], people: Mapping[str, Sequence[obj
     # Without spread F has no bound: nothing moves it more.
     at = int(np.where(np.isfinite(fs), np.abs(fs - f), np.inf).argmax())
     if not np.isfinite(fs[at]):
-        raise StatsError(f"Without {who[at][0]} no spread is left within the groups; look at the raw responses.")
+        raise StatsError(
+            f"Without {who[at][0]} no spread is left within the groups; look at the raw responses."
+        )
     p, p_without = float(f_distribution.sf(f, *df)), float(f_distribution.sf(fs[at], df[0], df[1] - 1))
     told = [Influence("F", f, *who[at], float(fs[at]), p, p_without)]
     means = whole.means[0]
-    first, second = max(combinations(range(len(means)), 2), key=lambda pair: abs(means[pair[0]] - means[pair[1]]))
+    first, second = max(
+        combinations(range(len(means)), 2), key=lambda pair: abs(means[pair[0]] - means[pair[1]])
+    )
     gap, gaps = float(means[first] - means[second]), left.means[:, first] - left.means[:, second]
     at = int(np.abs(gaps - gap).argmax())
     title = f"{list(arrays)[first]} less {list(arrays)[second]}"
@@ -168,8 +176,8 @@ def influence(groups: Mapping[str, ArrayLike], people: Mapping[str, Sequence[obj
 
 @dataclass(frozen=True, slots=True)
 class _Moments:
-    """Sizes and means (cases, groups), sums of squares within all groups (cases,), and what rounding leaves of
-    these."""
+    """Sizes and means (cases, groups), sums of squares within all groups (cases,), and what rounding
+    leaves of these."""
 
     sizes: Floats
     means: Floats
@@ -202,6 +210,6 @@ class _Moments:
         centre = (self.sizes * self.means).sum(axis=1) / total
         between = (self.sizes * (self.means - centre[:, None]) ** 2).sum(axis=1)
         k = self.sizes.shape[1]
-        rest = (self.within / np.maximum(total - k, 1))[:]
+        rest = self.within / np.maximum(total - k, 1)
         known = (self.within > self.least) & (total > k)
         return np.asarray(np.where(known, between / (k - 1) / np.where(known, rest, 1.0), np.inf))

@@ -39,7 +39,8 @@ def randomised_block(values: ArrayLike, conditions: Sequence[str], blocks: Seque
     are left, for example because no block was filled in two conditions.
     """
     y = checked_array(values, "The blocked analysis")
-    checked_list(conditions, "The conditions"), checked_list(blocks, "The blocks")
+    checked_list(conditions, "The conditions")
+    checked_list(blocks, "The blocks")
     if y.size == 0 or not y.size == len(conditions) == len(blocks):
         raise StatsError(
             f"The blocked analysis got {y.size} values, {len(conditions)} conditions and {len(blocks)} "

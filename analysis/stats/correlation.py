@@ -45,8 +45,8 @@ SPEARMAN_FACTOR = 1.06
 @dataclass(frozen=True, slots=True)
 class ClusterCorrelation:
     """`r` over all `rows`. `interval`: percentiles over draws of whole `clusters`; None with fewer than
-    CLUSTERS_MIN. `fisher`: Fisher's z, and `p`: Student's t of r, two-sided, only if every row is a cluster by
-    itself. `undefined` draws had no spread in a column and are left out.
+    CLUSTERS_MIN. `fisher`: Fisher's z, and `p`: Student's t of r, two-sided, only if every row is a cluster
+    by itself. `undefined` draws had no spread in a column and are left out.
     """
 
     kind: Kind

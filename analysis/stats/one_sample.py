@@ -14,8 +14,8 @@ from analysis.stats.results import Interval, Row, checked_array, checked_level, 
 
 @dataclass(frozen=True, slots=True)
 class OneSample:
-    """Mean of `n` people against `chance`; `interval` is that of the mean, `size` (mean - chance) / SD, corrected
-    for small samples, with an interval of its own. `p` is two-sided."""
+    """Mean of `n` people against `chance`; `interval` is that of the mean, `size` (mean - chance) / SD,
+    corrected for small samples, with an interval of its own. `p` is two-sided."""
 
     n: int
     mean: float

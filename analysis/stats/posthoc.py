@@ -22,6 +22,7 @@ from analysis.stats.results import (
     checked_count,
     checked_groups,
     checked_level,
+    checked_mapping,
     checked_number,
     ends_of,
     finite,
@@ -133,6 +134,8 @@ def tukey_kramer_from_summaries(
 ) -> TukeyKramer:
     """The same from group means, sizes (at least 1 each) and the mean square within groups."""
     checked_level(level)
+    checked_mapping(means, "The means")
+    checked_mapping(sizes, "The sizes")
     checked_count(df_within, "The degrees of freedom within groups", least=1)
     largest = max(
         (abs(checked_number(mean, f"The mean of '{name}'")) for name, mean in means.items()), default=0

@@ -108,11 +108,21 @@ def checked_array(values: ArrayLike, what: str, *, dimensions: int = 1, missing:
 
 
 def checked_list(values: Any, what: str) -> Any:
-    """`values` if they are a list, a text or an array (n,). Raises StatsError for None, a scalar, a generator,
-    a set, a mapping and a table: their length is not known, or is no number of rows."""
+    """`values` if they are a list, a text or an array (n,). Raises StatsError for None, a scalar, a
+    generator, a set, a mapping and a table: their length is not known, or is no number of rows."""
     is_list = all(hasattr(values, name) for name in ("__len__", "__getitem__"))
     if not is_list or isinstance(values, Mapping) or getattr(values, "ndim", 1) != 1:
         raise StatsError(f"{what} are of the type {type(values).__name__}; give a list, one for each row.")
+    return values
+
+
+def checked_mapping(values: Any, what: str) -> Any:
+    """`values` if they are a mapping. Raises StatsError."""
+    # The length of a data frame is its number of rows.
+    if not isinstance(values, Mapping):
+        raise StatsError(
+            f"{what} are a {type(values).__name__}; give a mapping from names to values, such as a dict."
+        )
     return values
 
 
@@ -158,12 +168,7 @@ def checked_groups(groups: Mapping[str, ArrayLike], *, least: int = 2) -> dict[s
     Raises StatsError for anything but a mapping, fewer than two groups, a group with fewer than `least`
     values, values that are not finite numbers, or no variance (beyond rounding) within any group.
     """
-    # The length of a data frame is its number of rows.
-    if not isinstance(groups, Mapping):
-        raise StatsError(
-            f"The groups are a {type(groups).__name__}; give a mapping from names to values, such as a dict."
-        )
-    if len(groups) < 2:
+    if len(checked_mapping(groups, "The groups")) < 2:
         raise StatsError(
             f"A comparison needs at least 2 groups, got {len(groups)}; wait for more participants."
         )

@@ -58,17 +58,17 @@ class TrimmedDifferences:
 
 
 def yuen(groups: Mapping[str, ArrayLike], *, level: float = 0.95) -> TrimmedDifferences:
-    """Yuen's test (1974) of every two independent groups (n_i,): 20 % cut at each end, winsorised variances of
-    their own. Raises StatsError for fewer than two groups, fewer than PEOPLE_MIN values in one, missing values, or
-    a group whose middle has no spread."""
+    """Yuen's test (1974) of every two independent groups (n_i,): 20 % cut at each end, winsorised variances
+    of their own. Raises StatsError for fewer than two groups, fewer than PEOPLE_MIN values in one, missing
+    values, or a group whose middle has no spread."""
     checked_level(level)
     arrays = checked_groups(groups, least=PEOPLE_MIN)
     for name, values in arrays.items():
         cut = int(TRIM * values.size)
         if not has_spread(np.sort(values)[cut : values.size - cut]):
             raise StatsError(
-                f"The middle of group '{name}' has no spread once {TRIM:.0%} are cut at each end; look at the "
-                "raw responses."
+                f"The middle of group '{name}' has no spread once {TRIM:.0%} are cut at each end; look at "
+                "the raw responses."
             )
     made = {pair: _of_two(arrays[pair[0]], arrays[pair[1]], level) for pair in combinations(arrays, 2)}
     corrected = holm([p for _, _, _, p, _ in made.values()])
@@ -86,5 +86,6 @@ def _of_two(x: Floats, y: Floats, level: float) -> tuple[float, float, float, fl
     test = ttest_ind(x / scale, y / scale, equal_var=False, trim=TRIM)
     ends = test.confidence_interval(level)
     difference = float(trim_mean(x, TRIM) - trim_mean(y, TRIM))
-    interval = Interval(*(finite(scale * float(end), "The interval") for end in (ends.low, ends.high)), level)
+    low, high = (finite(scale * float(end), "The interval") for end in (ends.low, ends.high))
+    interval = Interval(low, high, level)
     return difference, finite(float(test.statistic), "Yuen's t"), float(test.df), float(test.pvalue), interval

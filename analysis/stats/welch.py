@@ -87,7 +87,7 @@ def games_howell(groups: Mapping[str, ArrayLike], *, level: float = 0.95) -> Wel
 
 
 def bonferroni_pairs(groups: Mapping[str, ArrayLike], *, level: float = 0.95) -> WelchPairs:
-    """Welch's t tests of all pairs of independent groups (n_i,), p and intervals by Bonferroni over all pairs.
+    """Welch's t tests of all pairs of independent groups (n_i,), p and intervals by Bonferroni over them.
     Raises StatsError as `games_howell` does."""
 
     def tail(t: float, df: float, k: int) -> float:
