@@ -141,7 +141,8 @@ class Influences:
 
 def influence(groups: Mapping[str, ArrayLike], people: Mapping[str, Sequence[object]]) -> Influences:
     """Leaves out each person of independent groups (n_i,) in turn; `people` names them, one name per value.
-    Of people who move it alike the first is told. Raises StatsError for other names, and as `one_way` does."""
+    Of people who move it alike the first is told. Raises StatsError for other names, and as `one_way`
+    does."""
     arrays = checked_groups(groups)
     if list(checked_mapping(people, "The people")) != list(arrays):
         raise StatsError(f"Name the people of the groups {', '.join(arrays)}, in that order, as a mapping.")

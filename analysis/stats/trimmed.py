@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -51,10 +51,18 @@ class TrimmedDifferences:
 
     def table(self) -> list[Row]:
         """A row per pair."""
-        rows = [asdict(pair) for pair in self.pairs]
-        return [{**{name: row[name] for name in ("first", "second", "difference")}, **ends_of(pair.interval),
-                 **{name: row[name] for name in ("t", "df", "p")}}
-                for row, pair in zip(rows, self.pairs, strict=True)]  # fmt: skip
+        return [
+            {
+                "first": pair.first,
+                "second": pair.second,
+                "difference": pair.difference,
+                **ends_of(pair.interval),
+                "t": pair.t,
+                "df": pair.df,
+                "p": pair.p,
+            }
+            for pair in self.pairs
+        ]
 
 
 def yuen(groups: Mapping[str, ArrayLike], *, level: float = 0.95) -> TrimmedDifferences:
