@@ -243,8 +243,6 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (results, "checked_level"): (levels,),
     (results, "checked_number"): (anything, st.just("It")),
     (results, "checked_count"): (anything, st.just("It")),
-    (results, "checked_list"): (lists, st.just("They")),
-    (results, "checked_mapping"): (some(lists), st.just("They")),
     (results, "checked_codes"): (st.one_of(rows_of, lists, tables), st.just("people")),
     (results, "checked_array"): (tables, st.just("It")),
     (results, "checked_groups"): (some(lists),),
@@ -259,16 +257,20 @@ CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (utility, "utility_mean_of_ratios"): (lists, lists),
     (utility, "fieller"): (lists, lists, st.fixed_dictionaries({"level": levels})),
 } | TABLE_CALLS
-INTERNAL = {
-    "has_spread",
-    "finite",
-    "codes_again",
-    "ends_of",
-    "checked_spreads",
-    "critical_value",
-    "decided",
-} | {"largest_tail", "denominator_df"}
-"""Of checked values, or of results."""
+INTERNAL = (
+    {
+        "has_spread",
+        "finite",
+        "codes_again",
+        "ends_of",
+        "checked_spreads",
+        "critical_value",
+        "decided",
+    }
+    | {"largest_tail", "denominator_df"}
+    | {"checked_list", "checked_mapping"}
+)
+"""Of checked values, or of results; the last two hand back what they are given."""
 CLOSED = {"CrossedFit", "CrossedEstimate", "LookPlan", "str", "str | None", "Weights", "Spending"}
 """Annotations of what is a result or plan of this room, or one name: `mypy` tells a wrong one."""
 
