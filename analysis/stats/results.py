@@ -63,15 +63,18 @@ def checked_level(level: float) -> float:
     return level
 
 
+def _named(value: object) -> str:
+    """At most 40 characters in one line."""
+    return " ".join(repr(value).split())[:40]
+
+
 def checked_number(value: Any, what: str) -> float:
     """A finite number, not text. Raises StatsError."""
     # LARGEST is no float32, and whole numbers may be larger than any float.
     wide: Any = float(value) if isinstance(value, np.floating) else value
     is_number = isinstance(wide, (int, float, np.integer))
     if not is_number or not abs(wide) <= LARGEST:  # NaN too
-        raise StatsError(
-            f"{what} is {' '.join(repr(value).split()):.40}; give a number of magnitude at most {LARGEST:g}."
-        )
+        raise StatsError(f"{what} is {_named(value)}; give a number of magnitude at most {LARGEST:g}.")
     return float(value)
 
 
@@ -79,9 +82,7 @@ def checked_count(value: Any, what: str, *, least: int = 0) -> int:
     """A whole number from `least` to COUNT_MAX. Raises StatsError."""
     is_whole = isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer())
     if not is_whole or not least <= value <= COUNT_MAX:
-        raise StatsError(
-            f"{what} is {' '.join(repr(value).split()):.40}; give a whole number from {least} to {COUNT_MAX}."
-        )
+        raise StatsError(f"{what} is {_named(value)}; give a whole number from {least} to {COUNT_MAX}.")
     return int(value)
 
 
