@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from analysis.answer_procedures import of_agreement, of_correlation, of_signal, of_utility
+from analysis.beside_procedures import of_assumptions, of_chance, of_pairs_beside
 from analysis.item_procedures import mixed_model, of_items, of_times
 from analysis.result_tables import Results, ResultTable, counted
 from analysis.stats.anova import one_way
@@ -35,12 +37,14 @@ Groups = dict[str, NDArray[np.float64]]
 @dataclass(frozen=True, slots=True)
 class AnalysisPlan:
     """What is declared before the data are seen. `plan` "" stands for dunnett with a control, else tukey;
-    `margin` 0 for no equivalence test; `seed` of permutations and random halves."""
+    `margin` 0 for no equivalence test; `chance` None for no test against it; `seed` of permutations and
+    random halves."""
 
     control: str = ""
     plan: Plan | Literal[""] = ""
     separate_variances: bool = False
     margin: float = 0.0
+    chance: float | None = None
     sum_of_squares: SumOfSquares = "III"
     correction: Correction = "holm"
     mixed_model: bool = False
@@ -56,7 +60,7 @@ def analyse(table: TidyTable, plan: AnalysisPlan) -> Results:
     results.notes.append(f"n = {counted(len(table.people), 'people')}, {counted(len(table.rows), 'rows')}.")
     results.notes.append(_estimand(table))
     if not roles.between and not roles.within:
-        _one_sample(results, table)
+        _described(results, f"{roles.dv}: all people", {"all": table.cells[:, 0]}, plan)
     elif roles.within:
         _within(results, table, plan)
     elif len(roles.between) == 1 and not roles.covariates:
@@ -120,6 +124,10 @@ def _check_design(table: TidyTable, plan: AnalysisPlan) -> None:
     if plan.control and (not compared or plan.control not in table.levels[factor[0]]):
         known = ", ".join(table.levels[factor[0]]) if compared else "none, for there is not one factor"
         raise BadTable(f"The control {plan.control!r} is no level; the levels are: {known}.")
+    if plan.chance is not None and not (
+        math.isfinite(plan.chance) and (not table.is_binary or 0 <= plan.chance <= 1)
+    ):
+        raise BadTable(f"--chance is {plan.chance:g}; give a number, from 0 to 1 for answers 0 and 1.")
     if plan.margin and not compared:
         raise BadTable(
             "--margin compares the levels of one factor; with "
@@ -157,7 +165,9 @@ def groups_of(table: TidyTable) -> Groups:
     return {name: table.cells[codes == name, 0] for name in table.levels[factor]}
 
 
-def _described(results: Results, title: str, groups: Mapping[str, NDArray[np.float64]]) -> None:
+def _described(
+    results: Results, title: str, groups: Mapping[str, NDArray[np.float64]], plan: AnalysisPlan
+) -> None:
     rows: list[Row] = [
         {
             "level": name,
@@ -170,16 +180,14 @@ def _described(results: Results, title: str, groups: Mapping[str, NDArray[np.flo
         for name, values in groups.items()
     ]
     results.add(ResultTable("means", title, rows, "Intervals of means: 95 %, Student's t, each by itself."))
-
-
-def _one_sample(results: Results, table: TidyTable) -> None:
-    _described(results, f"{table.roles.dv}: all people", {"all": table.cells[:, 0]})
+    if plan.chance is not None:
+        of_chance(results, groups, plan.chance)
 
 
 def _between(results: Results, table: TidyTable, plan: AnalysisPlan) -> None:
     groups = groups_of(table)
     factor, dv = table.roles.between[0], table.roles.dv
-    _described(results, f"{dv} by {factor}", groups)
+    _described(results, f"{dv} by {factor}", groups, plan)
     title = f"{dv} by {factor}: analysis of variance"
     note = "Equal variances; low and high are the ends of eta squared."
     results.attempt("anova", title, lambda: one_way(groups).table(), note)
@@ -189,6 +197,8 @@ def _between(results: Results, table: TidyTable, plan: AnalysisPlan) -> None:
     if plan.control and table.cells.min() >= 0 and table.cells.max() <= 1:
         of_utility(results, groups, plan.control, plan.seed)
     _rank_tests(results, groups)
+    of_pairs_beside(results, groups)
+    of_assumptions(results, table, table.people[factor].to_numpy())
     if table.is_binary and len(table.rows) == len(table.people):
         _shares(results, groups, plan)
     if plan.margin and table.is_binary and len(table.rows) == len(table.people):
@@ -308,7 +318,7 @@ def _factorial(results: Results, table: TidyTable, plan: AnalysisPlan) -> None:
     labels = table.people[list(roles.between)].agg(" / ".join, axis=1).to_numpy()
     values = table.cells[:, 0]
     cells = {label: values[labels == label] for label in dict.fromkeys(labels)}
-    _described(results, f"{roles.dv} by {' x '.join(roles.between)}", cells)
+    _described(results, f"{roles.dv} by {' x '.join(roles.between)}", cells, plan)
 
     def made() -> list[Row]:
         fit = factorial_anova(values, factors, covariates, sum_of_squares=plan.sum_of_squares)
@@ -333,6 +343,7 @@ def _factorial(results: Results, table: TidyTable, plan: AnalysisPlan) -> None:
     title = f"Analysis of {'co' if covariates else ''}variance, type {plan.sum_of_squares} sums of squares"
     note = "low and high are the ends of partial eta squared."
     results.attempt("factorial", title, made, note)
+    of_assumptions(results, table, labels)
 
 
 def _within(results: Results, table: TidyTable, plan: AnalysisPlan) -> None:
@@ -341,7 +352,7 @@ def _within(results: Results, table: TidyTable, plan: AnalysisPlan) -> None:
     by_cell = dict(zip(names, table.cells.T, strict=True))
     groups = table.people[roles.between[0]].tolist() if roles.between else None
     if groups is None:
-        _described(results, f"{roles.dv} by {' x '.join(roles.within)}", by_cell)
+        _described(results, f"{roles.dv} by {' x '.join(roles.within)}", by_cell, plan)
     else:
         codes = np.asarray(groups)
         split = {
@@ -349,7 +360,7 @@ def _within(results: Results, table: TidyTable, plan: AnalysisPlan) -> None:
             for group in table.levels[roles.between[0]]
             for name, values in by_cell.items()
         }
-        _described(results, f"{roles.dv} by {' x '.join((*roles.between, *roles.within))}", split)
+        _described(results, f"{roles.dv} by {' x '.join((*roles.between, *roles.within))}", split, plan)
     factors = {name: table.levels[name] for name in roles.within}
     between = roles.between[0] if roles.between else "group"
     title = "Analysis of variance within people" if groups is None else "Mixed analysis of variance"
@@ -381,7 +392,7 @@ def _within_pairs(
 ) -> None:
     control = plan.control or None
     which = f"each level against {control}" if control else "all pairs"
-    corrected = {"holm": "Holm", "bh": "Benjamini-Hochberg"}[plan.correction]
+    corrected = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg"}[plan.correction]
     note = f"p by {corrected}; intervals hold for all rows at once; g_z has an interval of its own."
     results.attempt(
         "paired",

@@ -93,7 +93,8 @@ def of_correlation(results: Results, table: TidyTable, seed: int) -> None:
 
     note = (
         f"low and high: percentiles of {DRAWS:,} draws of whole people or items, seed {seed}; none with "
-        f"fewer than {CLUSTERS_MIN}. Fisher's z only if each row is a person or item of its own."
+        f"fewer than {CLUSTERS_MIN}. Fisher's z, and p by Student's t, only if each row "
+        "is a person or item of its own."
     )
     results.attempt("correlation", f"Correlation of {roles.dv} with {roles.correlate}", made, note)
 

@@ -25,6 +25,8 @@ from analysis.stats.results import (
 
 Metric = Literal["nominal", "ordinal", "interval"]
 Weights = Literal["linear", "quadratic"]
+DRAWS_MAX = 20_000
+"""More take longer than a person waits, and move no digit that is printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +70,9 @@ def krippendorff_alpha(
     if alpha is None:
         raise StatsError("All ratings are equal, so alpha is not defined; look at the raw ratings.")
     interval = None
-    if checked_count(draws, "The number of draws"):
+    if count := _draws(draws, least=0):
         rng = np.random.default_rng(checked_count(seed, "The seed"))
-        chosen = (counts[rng.integers(0, len(counts), len(counts))] for _ in range(draws))
+        chosen = (counts[rng.integers(0, len(counts), len(counts))] for _ in range(count))
         drawn = [value for rows in chosen if (value := _alpha(rows, values, metric)) is not None]
         tail = 100 * (1 - checked_level(level)) / 2
         if drawn:
@@ -164,7 +166,7 @@ def human_row(
     units = np.arange(len(table))
     rows: list[tuple[float, float, float]] = []
     undefined = 0
-    for _ in range(checked_count(draws, "The number of draws", least=1)):
+    for _ in range(_draws(draws, least=1)):
         # The rater of each unit: the largest of random numbers given to those who rated.
         drawn = np.where(np.isnan(table), -1.0, rng.random(table.shape)).argmax(axis=1)
         answer = table[units, drawn]
@@ -215,6 +217,12 @@ def _places(values: Floats, levels: Floats) -> np.ndarray:
     if wrong.size:
         raise StatsError(f"{wrong[0]:g} is none of the levels {', '.join(f'{value:g}' for value in levels)}.")
     return places
+
+
+def _draws(draws: int, *, least: int) -> int:
+    if checked_count(draws, "The number of draws", least=least) > DRAWS_MAX:
+        raise StatsError(f"{draws:,} draws are too many; ask for at most {DRAWS_MAX:,}.")
+    return int(draws)
 
 
 def _pairs(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:

@@ -20,6 +20,8 @@ from analysis.stats.results import (
     checked_count,
     checked_groups,
     checked_level,
+    checked_list,
+    checked_mapping,
     checked_number,
     ends_of,
     has_spread,
@@ -85,6 +87,10 @@ def one_way(groups: Mapping[str, ArrayLike], *, level: float = 0.95) -> OneWayAn
 
 def one_way_from_summaries(summaries: Sequence[Summary], *, level: float = 0.95) -> OneWayAnova:
     """The same test from sizes, means and unbiased variances, as a paper prints them."""
+    if not all(isinstance(s, Summary) for s in checked_list(summaries, "The summaries")):
+        raise StatsError(
+            "The summaries must be of the type Summary; give n, mean and variance of each group."
+        )
     if len(summaries) < 2:
         raise StatsError(f"An analysis of variance needs at least 2 groups, got {len(summaries)}.")
     sizes = np.array(
@@ -165,7 +171,10 @@ def eta_squared_condition_by_session(groups: Mapping[str, ArrayLike]) -> float:
     one-way eta squared of the same data. It is one reading of the eta squared printed by Colin et al. (2022),
     kept under its own name.
     """
-    arrays = [checked_array(x, f"Condition '{name}'", dimensions=2) for name, x in groups.items()]
+    arrays = [
+        checked_array(x, f"Condition '{name}'", dimensions=2)
+        for name, x in checked_mapping(groups, "The conditions").items()
+    ]
     if len(arrays) < 2 or len({a.shape[1] for a in arrays}) > 1 or min(a.size for a in arrays) == 0:
         raise StatsError(
             "The condition x session table needs at least 2 conditions with people, the same sessions in "

@@ -18,6 +18,7 @@ from analysis.stats.results import (
     Row,
     StatsError,
     checked_array,
+    checked_codes,
     checked_level,
     ends_of,
 )
@@ -55,12 +56,12 @@ def rank_association(
     """
     checked_level(level)
     x, y = (checked_array(values, "A measure") for values in (first, second))
-    if not x.size == y.size == len(groups):
+    codes = checked_codes(groups, "groups")
+    if not x.size == y.size == codes.size:
         raise StatsError(
-            f"There are {x.size} and {y.size} values and {len(groups)} groups; give one of each per thing."
+            f"There are {x.size} and {y.size} values and {codes.size} groups; give one of each per thing."
         )
     rho = spearman(x, y)
-    codes = np.unique(np.asarray(groups, dtype=str), return_inverse=True)[1]
     count = int(codes.max()) + 1
     return RankAssociation(rho, x.size, count, _jackknife(x, y, codes % PARTS_MAX, rho, level))
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import f as f_distribution
 
-from analysis.stats.results import ROUNDING, Floats, StatsError, checked_array, finite
+from analysis.stats.results import ROUNDING, Floats, StatsError, checked_array, checked_list, finite
 
 Codes = NDArray[np.intp]
 
@@ -39,6 +39,8 @@ def randomised_block(values: ArrayLike, conditions: Sequence[str], blocks: Seque
     are left, for example because no block was filled in two conditions.
     """
     y = checked_array(values, "The blocked analysis")
+    checked_list(conditions, "The conditions")
+    checked_list(blocks, "The blocks")
     if y.size == 0 or not y.size == len(conditions) == len(blocks):
         raise StatsError(
             f"The blocked analysis got {y.size} values, {len(conditions)} conditions and {len(blocks)} "
@@ -46,7 +48,8 @@ def randomised_block(values: ArrayLike, conditions: Sequence[str], blocks: Seque
         )
     block = _codes([str(name) for name in blocks])
     sizes = np.bincount(block)
-    levels = np.eye(len(set(conditions)))[_codes(conditions)]
+    condition = _codes([str(name) for name in conditions])
+    levels = np.eye(int(condition.max()) + 1)[condition]
     # Centring within blocks leaves what a fit with one column per block would leave (the theorem of Frisch,
     # Waugh and Lovell), so thousands of blocks cost no more than the conditions do.
     y_left, x_left = _centred(y[:, None], block)[:, 0], _centred(levels, block)

@@ -124,9 +124,9 @@ def _strata(strata: Names | None, item: Codes) -> Codes:
     """The stratum of each row; one if there are none."""
     if strata is None:
         return np.zeros_like(item)
-    if len(strata) != item.size:
-        raise StatsError(f"There are {len(strata)} strata; give one for each of the {item.size} values.")
     stratum = checked_codes(strata, "strata")
+    if stratum.size != item.size:
+        raise StatsError(f"There are {stratum.size} strata; give one for each of the {item.size} values.")
     if np.unique(np.stack([item, stratum]), axis=1).shape[1] > np.unique(item).size:
         raise StatsError("An item is in two strata; give every item one.")
     return stratum
@@ -134,12 +134,13 @@ def _strata(strata: Names | None, item: Codes) -> Codes:
 
 def _checked(values: ArrayLike, people: Names, items: Names) -> tuple[Floats, Codes, Codes]:
     y = checked_array(values, "The ratings")
-    if not y.size or not y.size == len(people) == len(items):
+    person, item = checked_codes(people, "people"), checked_codes(items, "items")
+    if not y.size or not y.size == person.size == item.size:
         raise StatsError(
-            f"There are {y.size} values, {len(people)} people and {len(items)} items; give one of each per "
+            f"There are {y.size} values, {person.size} people and {item.size} items; give one of each per "
             "row, and at least one row."
         )
-    return y, checked_codes(people, "people"), checked_codes(items, "items")
+    return y, person, item
 
 
 def _estimated(estimate: float, parts: Floats, person: Codes, item: Codes, level: float) -> Clustered:

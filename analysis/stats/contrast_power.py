@@ -25,6 +25,7 @@ from analysis.stats.results import (
     StatsError,
     checked_array,
     checked_count,
+    checked_list,
     checked_number,
     finite,
 )
@@ -78,8 +79,8 @@ def dunnett_power(
     `effects` (m,): true differences from the control in standard deviations of people. Raises StatsError for
     other lengths, groups without degrees of freedom, or numbers outside their range.
     """
-    counts = [_size(size) for size in (control, *sizes)]
-    shifts = checked_array(list(effects), "The effects")
+    counts = [_size(size) for size in (control, *checked_list(sizes, "The sizes"))]
+    shifts = checked_array(checked_list(effects, "The effects"), "The effects")
     level = _alpha(alpha)
     df = sum(counts) - len(counts)
     if (
@@ -107,8 +108,9 @@ def detectable_contrast(
     this power. Raises StatsError."""
     if not _alpha(alpha) < checked_number(power, "Power") < 1:
         raise StatsError(f"Power {power} must lie between alpha ({alpha}) and 1.")
-    null = dunnett_power(control, sizes, [0.0] * len(list(sizes)), alpha=alpha)
-    least, df = min(sizes), sum(sizes) + control - len(list(sizes)) - 1
+    many = len(checked_list(sizes, "The sizes"))
+    null = dunnett_power(control, sizes, [0.0] * many, alpha=alpha)
+    least, df = min(sizes), sum(sizes) + control - many - 1
     root = math.sqrt(least * control / (least + control))
 
     def excess(effect: float) -> float:

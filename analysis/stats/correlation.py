@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import norm, rankdata
+from scipy.stats import t as student
 
 from analysis.stats.results import (
     Codes,
@@ -44,8 +45,8 @@ SPEARMAN_FACTOR = 1.06
 @dataclass(frozen=True, slots=True)
 class ClusterCorrelation:
     """`r` over all `rows`. `interval`: percentiles over draws of whole `clusters`; None with fewer than
-    CLUSTERS_MIN. `fisher`: Fisher's z, only if every row is a cluster by itself. `undefined` draws had no
-    spread in a column and are left out.
+    CLUSTERS_MIN. `fisher`: Fisher's z, and `p`: Student's t of r, two-sided, only if every row is a cluster
+    by itself. `undefined` draws had no spread in a column and are left out.
     """
 
     kind: Kind
@@ -55,6 +56,7 @@ class ClusterCorrelation:
     interval: Interval | None
     fisher: Interval | None
     undefined: int
+    p: float | None = None
 
     def table(self) -> list[Row]:
         """One row; `fisher_low` and `fisher_high` are the ends of Fisher's interval."""
@@ -66,6 +68,7 @@ class ClusterCorrelation:
                 **ends_of(self.interval),
                 "fisher_low": fisher["low"],
                 "fisher_high": fisher["high"],
+                "p": self.p,
                 "rows": self.rows,
                 "clusters": self.clusters,
                 "undefined_draws": self.undefined,
@@ -122,8 +125,8 @@ def correlation(
             low, high = np.quantile(usable, [(1 - level) / 2, (1 + level) / 2])
             interval = Interval(float(low), float(high), level)
     alone = many == x.size and x.size >= FISHER_ROWS_MIN
-    return ClusterCorrelation(kind, r, x.size, many, interval, _fisher(r, x.size, ranked, level) if alone
-                       else None, undefined)  # fmt: skip
+    fisher, p = (_fisher(r, x.size, ranked, level), _p(r, x.size)) if alone else (None, None)
+    return ClusterCorrelation(kind, r, x.size, many, interval, fisher, undefined, p)
 
 
 def _standard(values: Floats) -> Floats:
@@ -145,6 +148,13 @@ def _fisher(r: float, rows: int, ranked: bool, level: float) -> Interval | None:
         return None
     half = float(norm.ppf((1 + level) / 2)) * math.sqrt((SPEARMAN_FACTOR if ranked else 1.0) / (rows - 3))
     return Interval(math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half), level)
+
+
+def _p(r: float, rows: int) -> float | None:
+    """None for a correlation of 1 or -1, for which t is infinite."""
+    if abs(r) > 1 - 1e-12:
+        return None
+    return float(2 * student.sf(abs(r) * math.sqrt((rows - 2) / (1 - r**2)), rows - 2))
 
 
 def _drawn(x: Floats, y: Floats, codes: Codes, ranked: bool, rng: np.random.Generator, draws: int) -> Floats:

@@ -28,6 +28,8 @@ from analysis.stats.results import (
     StatsError,
     checked_array,
     checked_level,
+    checked_list,
+    checked_mapping,
     finite,
 )
 
@@ -212,14 +214,15 @@ def _data(
     n = values.size
     if not 0 < n <= ROWS_MAX:
         raise StatsError(f"There are {n} answers; a mixed model takes 1 to {ROWS_MAX:,}.")
-    if not factors:
+    checked_mapping(fixed, "The columns")
+    if not checked_mapping(factors, "The factors"):
         raise StatsError("A mixed model needs at least one factor, for example the person of each row.")
     levels, y = np.unique(values, return_inverse=True)
     if levels.size < 2:
         raise StatsError(f"All {n} answers are {levels[0]:g}, so nothing can be compared.")
     columns = [checked_array(column, f"Column {name!r}") for name, column in fixed.items()]
     wrong = [name for name, column in zip(fixed, columns, strict=True) if column.size != n]
-    wrong += [name for name, rows in factors.items() if len(rows) != n]
+    wrong += [name for name, rows in factors.items() if len(checked_list(rows, name)) != n]
     if wrong:
         raise StatsError(f"{', '.join(wrong)}: give one value for each of the {n} answers.")
     x = np.column_stack(columns) if columns else np.empty((n, 0))

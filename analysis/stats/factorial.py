@@ -28,6 +28,8 @@ from analysis.stats.results import (
     StatsError,
     checked_array,
     checked_level,
+    checked_list,
+    checked_mapping,
     ends_of,
     has_spread,
 )
@@ -105,7 +107,7 @@ def factorial_anova(
     if sum_of_squares not in ("II", "III"):
         raise StatsError(f"The sums of squares are {sum_of_squares!r}; name them 'II' or 'III'.")
     codes, names = _factors(factors, y.size)
-    columns = _covariates(covariates or {}, y.size)
+    columns = _covariates({} if covariates is None else checked_mapping(covariates, "The covariates"), y.size)
     repeated = sorted({*codes} & {*columns})
     if repeated:
         raise StatsError(f"{repeated[0]!r} is a factor and a covariate; name it once.")
@@ -156,8 +158,10 @@ def factorial_anova(
 def _factors(factors: Mapping[str, Names], n: int) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
     """The code of each row by factor, and its levels in the order of their names."""
     codes, names = {}, {}
-    for factor, levels in factors.items():
-        if len(levels) != n or not all(isinstance(level, (str, int, np.integer)) for level in levels):
+    for factor, levels in checked_mapping(factors, "The factors").items():
+        if len(checked_list(levels, f"The names of '{factor}'")) != n or not all(
+            isinstance(level, (str, int, np.integer)) for level in levels
+        ):
             raise StatsError(
                 f"Factor '{factor}' has {len(levels)} names for {n} values; give one name per value."
             )

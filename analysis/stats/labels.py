@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from analysis.stats.results import Row, StatsError
+from analysis.stats.results import Row, StatsError, checked_list
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,9 @@ def label_scores(
     Raises StatsError for no or unequal numbers of answers, fewer than two classes, or a label that is none of
     them.
     """
-    if len(right) != len(answered) or not right:
+    for what, names in (("labels", right), ("answers", answered), ("classes", classes)):
+        checked_list(names, f"The {what}")
+    if len(right) != len(answered) or not len(right):
         raise StatsError(
             f"There are {len(right)} labels and {len(answered)} answers; give as many, at least 1."
         )

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from analysis.stats.results import Interval, Names, StatsError, checked_codes, mean_interval
+from analysis.stats.results import Interval, Names, StatsError, checked_codes, checked_list, mean_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,12 @@ def region_overlap(
 
     Raises StatsError if no item was marked by two people, or rows do not match.
     """
-    if not len(regions) == len(people) == len(items):
+    person, item = checked_codes(people, "people"), checked_codes(items, "items")
+    if not len(checked_list(regions, "The regions")) == person.size == item.size:
         raise StatsError(
-            f"There are {len(regions)} regions, {len(people)} people and {len(items)} items; give one of "
+            f"There are {len(regions)} regions, {person.size} people and {item.size} items; give one of "
             "each per row."
         )
-    person, item = checked_codes(people, "people"), checked_codes(items, "items")
     means, pairs, apart = [], 0, 0
     for code in range(int(item.max()) + 1 if item.size else 0):
         rows = np.flatnonzero(item == code)

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
 from analysis.stats.effect_size import StandardisedChange, standardised_change
-from analysis.stats.posthoc import benjamini_hochberg, holm
+from analysis.stats.posthoc import benjamini_hochberg, bonferroni, holm
 from analysis.stats.results import Interval, Row, StatsError, checked_array, checked_level, ends_of
 
-Correction = Literal["holm", "bh"]
+Correction = Literal["holm", "bonferroni", "bh"]
+CORRECTIONS = {"holm": holm, "bonferroni": bonferroni, "bh": benjamini_hochberg}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +84,8 @@ def paired_differences(
         )
     if control is not None and control not in names:
         raise StatsError(f"The control {control!r} is no condition; they are {', '.join(names)}.")
-    if correction not in ("holm", "bh"):
-        raise StatsError(f"The correction is {correction!r}; name it 'holm' or 'bh'.")
+    if correction not in CORRECTIONS:
+        raise StatsError(f"The correction is {correction!r}; name it {', '.join(CORRECTIONS)}.")
     chosen = list(combinations(names, 2))
     if control is not None:
         chosen = [(name, control) for name in names if name != control]
@@ -98,7 +99,7 @@ def paired_differences(
         difference, se = float(change.mean()), float(change.std(ddof=1) / np.sqrt(change.size))
         made.append((first, second, difference, se, size))
         raw.append(2 * float(student.sf(abs(difference) / se, df)))
-    corrected = holm(raw) if correction == "holm" else benjamini_hochberg(raw)
+    corrected = CORRECTIONS[correction](raw)
     pairs = tuple(
         PairedDifference(a, b, d, d / se, p, Interval(d - width * se, d + width * se, level), size)
         for (a, b, d, se, size), p in zip(made, corrected, strict=True)

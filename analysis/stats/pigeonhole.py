@@ -27,6 +27,8 @@ from analysis.stats.results import (
     checked_codes,
     checked_count,
     checked_level,
+    checked_list,
+    checked_mapping,
     checked_number,
     finite,
 )
@@ -276,6 +278,8 @@ def _tables(
     yes: ArrayLike, cells: Sequence[str], people: Names, items: Names, weights: Mapping[str, float]
 ) -> _Tables:
     values = checked_array(yes, "The answers")
+    for what, names in (("cells", cells), ("people", people), ("items", items)):
+        checked_list(names, f"The {what}")
     if not values.size or not values.size == len(cells) == len(people) == len(items):
         raise StatsError(
             f"There are {values.size} answers, {len(cells)} cells, {len(people)} people and {len(items)} "
@@ -283,7 +287,10 @@ def _tables(
         )
     if not np.isin(values, (0, 1)).all():
         raise StatsError("The answers must be 0 or 1; leave the others out.")
-    told = {name: checked_number(weight, f"The weight of {name!r}") for name, weight in weights.items()}
+    told = {
+        name: checked_number(weight, f"The weight of {name!r}")
+        for name, weight in checked_mapping(weights, "The weights").items()
+    }
     named = np.asarray(cells, dtype=object)
     inside = np.array([str(name) in told for name in named])
     empty = [name for name in told if not any(str(other) == name for other in named[inside])]

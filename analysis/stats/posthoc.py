@@ -22,6 +22,7 @@ from analysis.stats.results import (
     checked_count,
     checked_groups,
     checked_level,
+    checked_mapping,
     checked_number,
     ends_of,
     finite,
@@ -36,6 +37,12 @@ def holm(p_values: ArrayLike) -> tuple[float, ...]:
     corrected = np.empty(p.size)
     corrected[order] = np.maximum.accumulate(np.minimum(1.0, p[order] * np.arange(p.size, 0, -1)))
     return tuple(map(float, corrected))
+
+
+def bonferroni(p_values: ArrayLike) -> tuple[float, ...]:
+    """p-values (n,) times their number, at most 1. Raises StatsError for values outside 0-1."""
+    p = _p_values(p_values)
+    return tuple(map(float, np.minimum(1.0, p * p.size)))
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> tuple[float, ...]:
@@ -127,6 +134,8 @@ def tukey_kramer_from_summaries(
 ) -> TukeyKramer:
     """The same from group means, sizes (at least 1 each) and the mean square within groups."""
     checked_level(level)
+    checked_mapping(means, "The means")
+    checked_mapping(sizes, "The sizes")
     checked_count(df_within, "The degrees of freedom within groups", least=1)
     largest = max(
         (abs(checked_number(mean, f"The mean of '{name}'")) for name, mean in means.items()), default=0

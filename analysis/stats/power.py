@@ -9,7 +9,14 @@ from scipy.optimize import brentq
 from scipy.stats import f as f_distribution
 from scipy.stats import ncf
 
-from analysis.stats.results import StatsError, checked_array, checked_count, checked_number, finite
+from analysis.stats.results import (
+    StatsError,
+    checked_array,
+    checked_count,
+    checked_list,
+    checked_number,
+    finite,
+)
 
 DOUBLINGS_MAX = 64
 
@@ -65,7 +72,7 @@ def minimal_detectable_f(sizes: Sequence[int], *, power: float = 0.8, alpha: flo
 
 
 def _degrees(sizes: Sequence[int]) -> tuple[int, int, int]:
-    counts = [checked_count(size, "The size of a group", least=1) for size in sizes]
+    counts = [checked_count(n, "The size of a group", least=1) for n in checked_list(sizes, "The sizes")]
     total = sum(counts)
     if len(counts) < 2 or total <= len(counts):
         raise StatsError(

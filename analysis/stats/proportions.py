@@ -11,7 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2, norm
 
-from analysis.stats.results import COUNT_MAX, Interval, Row, StatsError, checked_count, checked_level, ends_of
+from analysis.stats.results import (
+    COUNT_MAX,
+    Interval,
+    Row,
+    StatsError,
+    checked_count,
+    checked_level,
+    checked_list,
+    ends_of,
+)
 
 
 def wilson(count: int, total: int, *, level: float = 0.95) -> Interval:
@@ -100,8 +109,8 @@ def compare_rates(
     size 0 are left out. If the counts are all 0, or all equal to the totals, no rates can differ: p is None.
     """
     checked_count(draws, "The number of draws", least=1)
-    everybody = [checked_count(total, "A total") for total in totals]
-    if len(counts) != len(everybody) or any(
+    everybody = [checked_count(total, "A total") for total in checked_list(totals, "The totals")]
+    if len(checked_list(counts, "The counts")) != len(everybody) or any(
         checked_count(count, "A count") > total for count, total in zip(counts, everybody, strict=True)
     ):
         raise StatsError(

@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
-from analysis.stats.results import Floats, StatsError, checked_array, checked_level, has_spread
+from analysis.stats.results import (
+    Floats,
+    StatsError,
+    checked_array,
+    checked_level,
+    checked_mapping,
+    has_spread,
+)
 from analysis.stats.utility import LEAST_ACCURACY
 
 
@@ -58,8 +65,9 @@ def rank_methods(
     alpha = 1 - checked_level(level)
     methods: list[_Method] = []
     bases: dict[str, _Method] = {}
-    for study, conditions in studies.items():
-        if baselines.get(study) not in conditions:
+    checked_mapping(baselines, "The baselines")
+    for study, conditions in checked_mapping(studies, "The studies").items():
+        if baselines.get(study) not in checked_mapping(conditions, f"The conditions of '{study}'"):
             raise StatsError(f"Study '{study}' has no baseline with people, so its methods have no Utility.")
         for name, values in conditions.items():
             method = _method(study, name, values)

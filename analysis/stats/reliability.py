@@ -20,6 +20,7 @@ from analysis.stats.results import (
     checked_array,
     checked_count,
     checked_level,
+    checked_list,
     ends_of,
     finite,
     has_spread,
@@ -193,7 +194,11 @@ def item_statistics(table: ArrayLike, items: Sequence[str], *, level: float = 0.
     checked_level(level)
     y = checked_array(table, "The table of people and items", dimensions=2, missing=True)
     seen = ~np.isnan(y)
-    if len(items) != y.shape[1] or not seen.any(axis=0).all() or not np.isin(y[seen], (0, 1)).all():
+    if (
+        len(checked_list(items, "The names")) != y.shape[1]
+        or not seen.any(axis=0).all()
+        or not np.isin(y[seen], (0, 1)).all()
+    ):
         raise StatsError(
             f"There are {len(items)} names for {y.shape[1]} items; give one name each, 1 or 0 per answer, "
             "and no item without answers."

@@ -29,6 +29,8 @@ from analysis.stats.results import (
     checked_array,
     checked_codes,
     checked_level,
+    checked_list,
+    checked_mapping,
     ends_of,
 )
 
@@ -140,7 +142,10 @@ def repeated_measures(
 
 def _sizes(factors: Mapping[str, Sequence[object]], y: Floats) -> dict[str, int]:
     """The number of levels by factor."""
-    sizes = {name: len(set(map(str, levels))) for name, levels in factors.items()}
+    sizes = {
+        name: len(set(map(str, checked_list(levels, f"The levels of '{name}'"))))
+        for name, levels in checked_mapping(factors, "The factors").items()
+    }
     if not 1 <= len(sizes) <= FACTORS_MAX or min(sizes.values()) < 2:
         raise StatsError(
             f"There are {len(sizes)} factors within people, each with its levels; name 1 or {FACTORS_MAX}, "

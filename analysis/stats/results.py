@@ -63,13 +63,18 @@ def checked_level(level: float) -> float:
     return level
 
 
+def _named(value: object) -> str:
+    """At most 40 characters in one line."""
+    return " ".join(repr(value).split())[:40]
+
+
 def checked_number(value: Any, what: str) -> float:
     """A finite number, not text. Raises StatsError."""
     # LARGEST is no float32, and whole numbers may be larger than any float.
     wide: Any = float(value) if isinstance(value, np.floating) else value
     is_number = isinstance(wide, (int, float, np.integer))
     if not is_number or not abs(wide) <= LARGEST:  # NaN too
-        raise StatsError(f"{what} is {repr(value):.40}; give a number of magnitude at most {LARGEST:g}.")
+        raise StatsError(f"{what} is {_named(value)}; give a number of magnitude at most {LARGEST:g}.")
     return float(value)
 
 
@@ -77,7 +82,7 @@ def checked_count(value: Any, what: str, *, least: int = 0) -> int:
     """A whole number from `least` to COUNT_MAX. Raises StatsError."""
     is_whole = isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer())
     if not is_whole or not least <= value <= COUNT_MAX:
-        raise StatsError(f"{what} is {repr(value):.40}; give a whole number from {least} to {COUNT_MAX}.")
+        raise StatsError(f"{what} is {_named(value)}; give a whole number from {least} to {COUNT_MAX}.")
     return int(value)
 
 
@@ -107,9 +112,29 @@ def checked_array(values: ArrayLike, what: str, *, dimensions: int = 1, missing:
     return array
 
 
+def checked_list(values: Any, what: str) -> Any:
+    """`values` if they are a list, a text or an array (n,). Raises StatsError for None, a scalar, a
+    generator, a set, a mapping and a table: their length is not known, or is no number of rows."""
+    is_list = all(hasattr(values, name) for name in ("__len__", "__getitem__"))
+    if not is_list or isinstance(values, Mapping) or getattr(values, "ndim", 1) != 1:
+        raise StatsError(f"{what} are of the type {type(values).__name__}; give a list, one for each row.")
+    return values
+
+
+def checked_mapping(values: Any, what: str) -> Any:
+    """`values` if they are a mapping. Raises StatsError."""
+    # The length of a data frame is its number of rows.
+    if not isinstance(values, Mapping):
+        raise StatsError(
+            f"{what} are a {type(values).__name__}; give a mapping from names to values, such as a dict."
+        )
+    return values
+
+
 def checked_codes(names: Names, what: str) -> Codes:
     """Whole numbers from 0 without gaps, one for each name of (n,) `what`. Raises StatsError for lists of
-    lists."""
+    lists, and as `checked_list` does."""
+    checked_list(names, f"The names of {what}")
     # Codes of a large table need not become texts.
     is_coded = isinstance(names, np.ndarray) and names.dtype.kind in "iu"
     try:
@@ -148,12 +173,7 @@ def checked_groups(groups: Mapping[str, ArrayLike], *, least: int = 2) -> dict[s
     Raises StatsError for anything but a mapping, fewer than two groups, a group with fewer than `least`
     values, values that are not finite numbers, or no variance (beyond rounding) within any group.
     """
-    # The length of a data frame is its number of rows.
-    if not isinstance(groups, Mapping):
-        raise StatsError(
-            f"The groups are a {type(groups).__name__}; give a mapping from names to values, such as a dict."
-        )
-    if len(groups) < 2:
+    if len(checked_mapping(groups, "The groups")) < 2:
         raise StatsError(
             f"A comparison needs at least 2 groups, got {len(groups)}; wait for more participants."
         )

@@ -23,6 +23,7 @@ from analysis.stats.results import (
     StatsError,
     checked_array,
     checked_count,
+    checked_list,
     checked_number,
     finite,
 )
@@ -85,7 +86,7 @@ def crossing_probability(limits: Sequence[float], shares: Sequence[float], drift
     """The probability (0-1) that the statistic passes a two-sided limit at any look. `drift`: its expected
     value when all people are there; 0 gives the error, another the power. Raises StatsError."""
     times = _checked_shares(shares)
-    edges = checked_array(list(limits), "The limits")
+    edges = checked_array(checked_list(limits, "The limits"), "The limits")
     shift = checked_number(drift, "The drift")
     if edges.size != len(times) or not (edges > 0).all() or abs(shift) > LIMIT_MAX:
         raise StatsError(

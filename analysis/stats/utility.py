@@ -22,6 +22,7 @@ from analysis.stats.results import (
     checked_array,
     checked_count,
     checked_level,
+    checked_mapping,
     finite,
     has_spread,
 )
@@ -83,7 +84,7 @@ def utilities(
     condition with fewer than two people, or other blocks than the others have.
     """
     checked_count(draws, "The number of draws", least=1)
-    groups = _checked(scores, people, baseline)
+    groups = _checked(checked_mapping(scores, "The scores"), people, baseline)
     streams = Streams(checked_count(seed, "The seed"))
     tail = (1 - checked_level(level)) / 2
     drawn = {name: _draw(group.means, streams("utility", name), draws) for name, group in groups.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import f as f_distribution
 from scipy.stats import studentized_range
+from scipy.stats import t as student
 
 from analysis.stats.effect_size import MeanDifference, hedges_g
 from analysis.stats.results import (
@@ -60,7 +61,7 @@ def welch_anova(groups: Mapping[str, ArrayLike]) -> WelchAnova:
 
 
 @dataclass(frozen=True, slots=True)
-class GamesHowell:
+class WelchPairs:
     """All pairs, in the order of the groups."""
 
     pairs: tuple[MeanDifference, ...]
@@ -71,9 +72,41 @@ class GamesHowell:
         return [pair.row() for pair in self.pairs]
 
 
-def games_howell(groups: Mapping[str, ArrayLike], *, level: float = 0.95) -> GamesHowell:
+def games_howell(groups: Mapping[str, ArrayLike], *, level: float = 0.95) -> WelchPairs:
     """All pairs of independent groups (n_i,) with separate variances (Games and Howell 1976): Welch's t and
     df, the studentised range over all groups. Raises StatsError as `welch_anova` and `hedges_g` do."""
+
+    def tail(t: float, df: float, k: int) -> float:
+        # The tail of scipy's double integral may be slightly outside 0-1.
+        return float(np.clip(studentized_range.sf(t * np.sqrt(2), k, df), 0.0, 1.0))
+
+    def width(df: float, k: int) -> float:
+        return float(studentized_range.ppf(level, k, df)) / float(np.sqrt(2))
+
+    return WelchPairs(_pairs(groups, tail, width, level), level)
+
+
+def bonferroni_pairs(groups: Mapping[str, ArrayLike], *, level: float = 0.95) -> WelchPairs:
+    """Welch's t tests of all pairs of independent groups (n_i,), p and intervals by Bonferroni over them.
+    Raises StatsError as `games_howell` does."""
+
+    def tail(t: float, df: float, k: int) -> float:
+        return min(1.0, k * (k - 1) * float(student.sf(t, df)))
+
+    def width(df: float, k: int) -> float:
+        return float(student.isf((1 - level) / (k * (k - 1)), df))
+
+    return WelchPairs(_pairs(groups, tail, width, level), level)
+
+
+def _pairs(
+    groups: Mapping[str, ArrayLike],
+    tail: Callable[[float, float, int], float],
+    width: Callable[[float, int], float],
+    level: float,
+) -> tuple[MeanDifference, ...]:
+    """Every pair of k groups: `tail` of |t|, df and k is the p over all pairs, `width` of df and k the half
+    interval in standard errors."""
     checked_level(level)
     arrays = checked_groups(groups)
     checked_spreads(arrays)
@@ -89,10 +122,8 @@ def games_howell(groups: Mapping[str, ArrayLike], *, level: float = 0.95) -> Gam
         difference = float(x.mean() - y.mean())
         size = hedges_g(x, y, level=level)
         t = difference / se
-        # The tail of scipy's double integral may be slightly outside 0-1.
-        p = float(np.clip(studentized_range.sf(abs(t) * np.sqrt(2), k, df), 0.0, 1.0))
-        width = finite(float(studentized_range.ppf(level, k, df)), "The studentised range")
-        half = width / np.sqrt(2) * se
+        p = finite(tail(abs(t), df, k), "The p")
+        half = finite(width(df, k), "The width of the intervals") * se
         interval = Interval(difference - half, difference + half, level)
-        pairs.append(MeanDifference(first, second, difference, se, df, t, finite(p, "The p"), interval, size))
-    return GamesHowell(tuple(pairs), level)
+        pairs.append(MeanDifference(first, second, difference, se, df, t, p, interval, size))
+    return tuple(pairs)

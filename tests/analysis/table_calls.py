@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from analysis.stats import (
+    assumptions,
     bayes_utility,
     contrast_power,
     correlation,
@@ -16,6 +17,7 @@ from analysis.stats import (
     equivalence,
     factorial,
     nonparametric,
+    one_sample,
     paired,
     posthoc,
     proportions,
@@ -25,6 +27,7 @@ from analysis.stats import (
     repeated,
     response_times,
     sequential,
+    trimmed,
     welch,
 )
 
@@ -44,6 +47,7 @@ names = st.lists(st.sampled_from("ab"), max_size=8)
 some_values = st.one_of(st.lists(st.one_of(near, st.floats(-3, 3)), min_size=9, max_size=9), lists)
 some_names = st.one_of(st.lists(st.sampled_from("pq"), min_size=9, max_size=9), names, lists)
 some_times = st.one_of(st.lists(st.floats(0.1, 9), min_size=9, max_size=9), some_values, lists)
+three = st.lists(st.one_of(near, st.floats(-3, 3)), min_size=3, max_size=3)
 groups = st.dictionaries(st.sampled_from("abc"), lists, max_size=3)
 shares = st.lists(st.floats(0, 1), min_size=2, max_size=9)
 effects = st.one_of(st.floats(-2, 2), anything)
@@ -74,7 +78,9 @@ TABLE_CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
         tables,
         st.sampled_from(["ab", "abc", "abcd", "aab"]),
         st.sampled_from([None, "a", "z"]),
-        st.fixed_dictionaries({"correction": st.sampled_from(["holm", "bh", "none"]), "level": levels}),
+        st.fixed_dictionaries(
+            {"correction": st.sampled_from(["holm", "bonferroni", "bh", "none"]), "level": levels}
+        ),
     ),
     (factorial, "factorial_anova"): (
         some_values,
@@ -82,6 +88,7 @@ TABLE_CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
         st.one_of(st.none(), st.dictionaries(st.sampled_from("bx"), some_values, max_size=1)),
         st.fixed_dictionaries({"sum_of_squares": st.sampled_from(["II", "III", "IV"]), "level": levels}),
     ),
+    (posthoc, "bonferroni"): (st.one_of(st.lists(st.floats(0, 1), max_size=5), lists),),
     (posthoc, "benjamini_hochberg"): (st.one_of(st.lists(st.floats(0, 1), max_size=5), lists),),
     (nonparametric, "signed_rank_interval"): (some_values, some_values, LEVEL),
     (equivalence, "equivalent_means"): (
@@ -179,4 +186,16 @@ TABLE_CALLS: dict[tuple[Any, str], tuple[st.SearchStrategy[Any], ...]] = {
     (sequential, "family_levels"): (looks, counts),
     (welch, "welch_anova"): (groups,),
     (welch, "games_howell"): (groups, LEVEL),
+    (welch, "bonferroni_pairs"): (groups, LEVEL),
+    (assumptions, "variance_tests"): (groups,),
+    (assumptions, "normality"): (some_values,),
+    (assumptions, "influence"): (
+        st.one_of(st.fixed_dictionaries({"a": three, "b": three}), groups),
+        st.one_of(st.just({"a": "pqr", "b": ["s", "t", "u"]}), groups),
+    ),
+    (trimmed, "yuen"): (
+        st.one_of(st.fixed_dictionaries({"a": some_values, "b": some_values}), groups),
+        LEVEL,
+    ),
+    (one_sample, "one_sample"): (some_values, effects, LEVEL),
 }

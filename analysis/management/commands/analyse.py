@@ -12,6 +12,7 @@ from analysis.analyse import AnalysisPlan, analyse, at_look
 from analysis.exports.delimited import guarded, write_rows
 from analysis.reports.text import print_table
 from analysis.result_tables import Results
+from analysis.stats.paired import CORRECTIONS
 from analysis.stats.results import StatsError
 from analysis.stats.sequential import LookPlan
 from analysis.tidy import BadTable, Roles, read_table, tidy
@@ -59,13 +60,16 @@ class Command(BaseCommand):
             "--margin", type=float, default=0.0, metavar="M", help="smallest effect, for equivalence"
         )
         parser.add_argument(
+            "--chance", type=float, metavar="C", help="what chance would give, for a test of each mean"
+        )
+        parser.add_argument(
             "--squares",
             default="III",
             choices=("II", "III"),
             help="the type of sums of squares of several factors",
         )
         parser.add_argument(
-            "--correction", default="holm", choices=("holm", "bh"), help="of p of pairs within people"
+            "--correction", default="holm", choices=tuple(CORRECTIONS), help="of p of pairs within people"
         )
         parser.add_argument(
             "--mixed-model",
@@ -95,6 +99,7 @@ class Command(BaseCommand):
             plan=options["plan"],
             separate_variances=options["separate_variances"],
             margin=options["margin"],
+            chance=options["chance"],
             sum_of_squares=options["squares"],
             correction=options["correction"],
             mixed_model=options["mixed_model"],
