@@ -86,8 +86,7 @@ def read_table(path: Path) -> pd.DataFrame:
         raise BadTable(f"{path.name} is not in UTF-8; save it as CSV in UTF-8.") from error
     except pd.errors.EmptyDataError as error:
         raise BadTable(
-            f"{path.name} cannot be read as a table, for it is empty; give the names of the columns in its "
-            "first line."
+            f"{path.name} cannot be read as a table, for it is empty; its first line names the columns."
         ) from error
     except (OSError, pd.errors.ParserError, ValueError) as error:
         reason = str(error).splitlines()[0].rstrip(". ")

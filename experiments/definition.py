@@ -492,7 +492,8 @@ _LATER: Mapping[str, Mapping[str, Any]] = {
         **{"fullscreen": False, "fixation_ms": 0, "exposure_ms": None, "mask_ms": 0},
         **{"phases": "test", "calibration": "off", "distance": "off"},
     },
-    **{"device": {"phones": False}, "ethics": {"special_category": ""}, "questions": {"special": None}},
+    **{"ethics": {"special_category": ""}, "questions": {"special": None}},
+    **{"device": {"phones": False}},
 }
 """Keys that were added after the first studies had opened, with their defaults."""
 _WINDOW_BEFORE = {"min_width_px": 700, "min_height_px": 500}

@@ -18,7 +18,11 @@ pytestmark = pytest.mark.pure
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("stimuli", "experiments", "analysis", "crowd")
-AT_HOME = ("experiments/kinds/", "experiments/gates/", "experiments/paradigms/", "/migrations/")
+AT_HOME = (
+    *("experiments/kinds/", "experiments/gates/", "experiments/paradigms/", "/migrations/"),
+    # Each is of one paradigm, and is read without this project.
+    "analysis/exports/scripts/",
+)
 TABLES = ("experiments/paradigms/__init__.py", "analysis/reports/__init__.py")
 KIND_NAMES, GATE_NAMES = frozenset(KINDS.names), frozenset(GATES.names)
 ABOUT_GATES = {"kind", "step", "gate", "stop"}
