@@ -69,10 +69,10 @@ def measure(say: Callable[[str], None]) -> tuple[list[Taken], list[Taken]]:
             for command in ("export", "report"):
                 say(f"{command} of {wanted:,} answers")
                 out = Path(folder) / f"{command}-{wanted}"
-                made, _ = _run(["manage.py", command, slug, "--out", str(out)], env)
-                taken.append(replace(made, side=command, answers=int(answers)))
+                measured, _ = _run(["manage.py", command, slug, "--out", str(out)], env)
+                taken.append(replace(measured, side=command, answers=int(answers)))
         package = Path(folder) / f"export-{ANSWERS[-1]}"
-        return taken, [replace(made, answers=taken[-1].answers) for made in in_turns(package, env, say)]
+        return taken, [replace(each, answers=taken[-1].answers) for each in in_turns(package, env, say)]
 
 
 def in_turns(package: Path, env: Mapping[str, str], say: Callable[[str], None]) -> list[Taken]:

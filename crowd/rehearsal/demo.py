@@ -39,12 +39,13 @@ from experiments.paradigms.screening import RULES
 from experiments.selectors import definition_of
 from experiments.sessions import ENDED, mark_left
 from experiments.simulation import HEADING
-from experiments.simulation.client import Outcome, run_people
+from experiments.simulation.client import run_people
 from experiments.simulation.controls import ControlReport, run_controls
 from experiments.simulation.line import Refused
 from experiments.simulation.people import Person
 from experiments.simulation.population import parse_mix, populate, usual_mix
 from experiments.simulation.text_controls import Texts
+from experiments.simulation.walk import Outcome
 from experiments.terminal import Terminal
 
 START_DEADLINE_S = 60.0

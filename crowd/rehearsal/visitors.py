@@ -14,9 +14,10 @@ import httpx
 from crowd.rehearsal.people import WRONG_CODE
 from experiments.simulation import person_class
 from experiments.simulation.album import Album
-from experiments.simulation.client import Outcome, SimulatedSession
+from experiments.simulation.client import SimulatedSession
 from experiments.simulation.line import Line, open_pool
 from experiments.simulation.people import Person
+from experiments.simulation.walk import Outcome
 from experiments.simulation.wire import ExitWire
 
 LEAVES = frozenset({"returns_midway", "comes_back"})

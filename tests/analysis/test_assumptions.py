@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -199,17 +200,18 @@ def test_chance_is_of_one_sample_and_of_people_within_conditions_too() -> None:
 
 
 def test_what_is_no_list_is_named_with_its_remedy() -> None:
-    frame = pd.DataFrame({"a": [1, 2], "b": [2, 3]})
+    frame: Any = pd.DataFrame({"a": [1, 2], "b": [2, 3]})
+    nothing: Any = None
+    sizes: Any = (n for n in (9, 9))
+    numbers: Any = [1, 2]
+    rows: Any = [[1]]
     for of, words in [
-        (
-            lambda: randomised_block([1, 2], None, [0, 1]),
-            "The conditions are of the type NoneType; give a list",
-        ),  # type: ignore[arg-type]
-        (lambda: randomised_block([1, 2], frame, [0, 1]), "type DataFrame; give a list"),  # type: ignore[arg-type]
-        (lambda: rank_association([1, 2], [1, 2], frame), "type DataFrame; give a list"),  # type: ignore[arg-type]
-        (lambda: dunnett_power(9, (n for n in (9, 9)), [1, 1]), "The sizes are of the type generator"),  # type: ignore[arg-type]
-        (lambda: one_way_from_summaries([1, 2]), "must be of the type Summary"),  # type: ignore[list-item]
-        (lambda: eta_squared_condition_by_session([[1]]), "The conditions are a list; give a mapping"),  # type: ignore[arg-type]
+        (lambda: randomised_block([1, 2], nothing, [0, 1]), "type NoneType; give a list"),
+        (lambda: randomised_block([1, 2], frame, [0, 1]), "type DataFrame; give a list"),
+        (lambda: rank_association([1, 2], [1, 2], frame), "type DataFrame; give a list"),
+        (lambda: dunnett_power(9, sizes, [1, 1]), "The sizes are of the type generator"),
+        (lambda: one_way_from_summaries(numbers), "must be of the type Summary"),
+        (lambda: eta_squared_condition_by_session(rows), "The conditions are a list; give a mapping"),
         (lambda: krippendorff_alpha([[1, 2], [2, 2]], [1, 2], draws=DRAWS_MAX + 1), "ask for at most 20,000"),
     ]:
         with pytest.raises(StatsError, match=words):

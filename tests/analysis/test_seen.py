@@ -68,8 +68,8 @@ def test_each_cell_is_the_picture_of_its_item_and_condition(study: Study, tmp_pa
         assert pixel_key(files[digest]) == digest
         assert np.array_equal(cell, reduced(files[digest]))
     # And the digest is that of the row's item and condition, by the database.
-    for item, label, digest, *_ in figure.data.rows:
-        rendering = Rendering.objects.get(stimulus__picture_digest=digest)
+    for item, label, drawn_digest, *_ in figure.data.rows:
+        rendering = Rendering.objects.get(stimulus__picture_digest=str(drawn_digest))
         assert rendering.item.key == item
         assert rendering.condition.name.replace("_", "-") == str(label).lower()
 

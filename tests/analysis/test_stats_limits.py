@@ -116,7 +116,7 @@ def test_groups_need_two_of_two_values() -> None:
 
 def test_numbers_of_any_width_are_taken_and_what_is_none_is_named_shortly() -> None:
     assert checked_number(np.float32(0.5), "x") == checked_number(np.float16(0.5), "x") == 0.5
-    assert checked_level(np.float32(0.5)) == 0.5
+    assert checked_level(np.float32(0.5)) == 0.5  # type: ignore[arg-type]
     for value in (np.float32("nan"), np.float32("inf"), Fraction(1, 2), Decimal("0.5"), 10**400):
         with pytest.raises(StatsError, match="give a number") as error:
             checked_number(value, "x")

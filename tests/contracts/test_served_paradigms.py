@@ -24,9 +24,10 @@ from experiments.quality import is_seen_with_answer
 from experiments.selectors import cards_of, definition_of
 from experiments.simulation import person_class
 from experiments.simulation.album import Album
-from experiments.simulation.client import Outcome, SimulatedSession
+from experiments.simulation.client import SimulatedSession
 from experiments.simulation.line import Line
 from experiments.simulation.population import parse_mix, usual_mix
+from experiments.simulation.walk import Outcome
 from experiments.stages import freeze
 from stimuli.models import Stimulus
 from tests.experiments.protocols import (

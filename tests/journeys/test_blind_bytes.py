@@ -23,9 +23,10 @@ from experiments.api.scene import media_files
 from experiments.models import Session, Study
 from experiments.servings import SPREAD_BYTES
 from experiments.simulation.album import Album
-from experiments.simulation.client import Outcome, SimulatedSession
+from experiments.simulation.client import SimulatedSession
 from experiments.simulation.line import Line, open_pool
 from experiments.simulation.people import Guesser
+from experiments.simulation.walk import Outcome
 from stimuli.store.padding import LEAST_BYTES
 from tests.services import WebServer
 from tests.world import opened_study, write_study

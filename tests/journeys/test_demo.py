@@ -19,9 +19,9 @@ import pytest
 from crowd.management.commands.demo import scaled
 from crowd.rehearsal.demo import DemoFailed, check_port, sessions_line
 from experiments.simulation import OBSERVERS
-from experiments.simulation.client import Outcome
 from experiments.simulation.controls import ALL
 from experiments.simulation.population import DEFAULT_MIX
+from experiments.simulation.walk import Outcome
 from experiments.study_file import load_study
 from tests import services
 from tests.experiments.protocols import RATING, TWO_MODELS, write

@@ -19,9 +19,10 @@ from experiments.models import Gate, Participant, Response, Session, Slot, Study
 from experiments.selectors import definition_of
 from experiments.sessions import mark_left
 from experiments.simulation import OBSERVERS, SPEECH_MARK
-from experiments.simulation.client import Outcome, run_people
+from experiments.simulation.client import run_people
 from experiments.simulation.people import Person
 from experiments.simulation.population import DEFAULT_MIX, parse_mix, populate
+from experiments.simulation.walk import Outcome
 from experiments.terminal import Terminal
 from experiments.tokens import keyed_hash
 from tests import services

@@ -13,10 +13,11 @@ from django.core.management.base import CommandError, CommandParser
 from experiments.management.base import StudyCommand
 from experiments.paradigms import design_of, get_paradigm
 from experiments.simulation import HEADING
-from experiments.simulation.client import Outcome, run_people
+from experiments.simulation.client import run_people
 from experiments.simulation.line import Refused
 from experiments.simulation.people import Person
 from experiments.simulation.population import DEFAULT_MIX, drawn_traits, parse_mix, populate, usual_mix
+from experiments.simulation.walk import Outcome
 from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
 
