@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -205,7 +206,7 @@ def test_what_is_no_list_is_named_with_its_remedy() -> None:
     sizes: Any = (n for n in (9, 9))
     numbers: Any = [1, 2]
     rows: Any = [[1]]
-    for of, words in [
+    cases: list[tuple[Callable[[], object], str]] = [
         (lambda: randomised_block([1, 2], nothing, [0, 1]), "type NoneType; give a list"),
         (lambda: randomised_block([1, 2], frame, [0, 1]), "type DataFrame; give a list"),
         (lambda: rank_association([1, 2], [1, 2], frame), "type DataFrame; give a list"),
@@ -213,6 +214,7 @@ def test_what_is_no_list_is_named_with_its_remedy() -> None:
         (lambda: one_way_from_summaries(numbers), "must be of the type Summary"),
         (lambda: eta_squared_condition_by_session(rows), "The conditions are a list; give a mapping"),
         (lambda: krippendorff_alpha([[1, 2], [2, 2]], [1, 2], draws=DRAWS_MAX + 1), "ask for at most 20,000"),
-    ]:
+    ]
+    for of, words in cases:
         with pytest.raises(StatsError, match=words):
             of()
