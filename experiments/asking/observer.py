@@ -16,8 +16,6 @@ from experiments.kinds.base import Found, Reply
 from experiments.kinds.rate import SCALE
 from stimuli.store.padding import unpadded
 
-KINDS = frozenset({"rate", "instructed"})
-"""What a model can be asked."""
 Fetch = Callable[[str], bytes]
 
 

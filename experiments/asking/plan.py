@@ -10,7 +10,7 @@ from experiments.api.scene import media_files
 from experiments.api.state import question_wire, trial_wire
 from experiments.asking.asker import CountingAsker
 from experiments.asking.chat import Sent
-from experiments.asking.observer import KINDS, ModelObserver
+from experiments.asking.observer import ModelObserver
 from experiments.asking.prompts import Order, prompt_digest, system_text
 from experiments.asking.walk import ModelWalk
 from experiments.enrolment import peek_slot
@@ -90,7 +90,7 @@ def open_seats(study: Study, seats: Sequence[Seat]) -> list[Seat]:
 
 def check_may_be_asked(study: Study, may_see: bool) -> None:
     """Raises StudyError if no model may take this study. `may_see` is `[ethics] models_may_see`."""
-    unsuited = sorted(set(get_paradigm(study.paradigm).kinds) - KINDS)
+    unsuited = sorted(k for k in get_paradigm(study.paradigm).kinds if not get_kind(k).asks_models)
     if unsuited:
         raise StudyError(
             f"{study.slug!r} has trials that models are not asked ({', '.join(unsuited)}): "

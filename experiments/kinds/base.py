@@ -240,6 +240,8 @@ class TrialKind(Protocol):
     """What marks its pictures are maps, so that a legend says what their colours mean."""
     is_marked: ClassVar[bool]
     """Its page has a picture to be marked, beside answers that are chosen and then sent."""
+    asks_models: ClassVar[bool]
+    """What its page asks can be put to a model, a question at a time."""
     says: ClassVar[int]
     """How many answers its page names above the buttons, a line for each; 0: it only asks."""
     columns: ClassVar[tuple[Column, ...]]
@@ -309,6 +311,7 @@ class Kind:
     is_form: ClassVar[bool] = False
     has_maps: ClassVar[bool] = True
     is_marked: ClassVar[bool] = False
+    asks_models: ClassVar[bool] = False
     says: ClassVar[int] = 0
     columns: ClassVar[tuple[Column, ...]] = ()
 

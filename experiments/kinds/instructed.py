@@ -25,6 +25,7 @@ def instruction(trial: base.TrialView, scene: base.Scene) -> str:
 class Instructed(base.Kind):
     name: ClassVar[str] = "instructed"
     content_model: ClassVar[type[base.Content]] = InstructedContent
+    asks_models: ClassVar[bool] = True
 
     def content(self, trial: base.TrialView, scene: base.Scene) -> InstructedContent:
         return InstructedContent(

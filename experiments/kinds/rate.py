@@ -48,6 +48,7 @@ class Rate(base.Kind):
     """
 
     name: ClassVar[str] = "rate"
+    asks_models: ClassVar[bool] = True
     content_model: ClassVar[type[base.Content]] = RateContent
     seconds: ClassVar[float] = 18.0
     has_pairs: ClassVar[bool] = True

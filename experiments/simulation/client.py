@@ -227,6 +227,8 @@ class SimulatedSession(Walk):
         return self.album.percept(self.line.fetch(image["url"]), overlay)
 
     def context(self, trial: TrialWire, reply: Reply) -> ContextWire:
+        # Looking up is of one trial: the next one begins at 0.
+        consulted_ms, self.consulted_ms = self.consulted_ms, 0
         choices = choices_of(trial["content"].get("choices"))
         place = next((i for i, c in enumerate(choices) if c.value == reply.value.get("choice")), None)
         context = ContextWire(
@@ -236,7 +238,7 @@ class SimulatedSession(Walk):
             image_px=self._study["picture_px"],
             pixel_ratio=1.0,
             dropped_frames=0,
-            reservoir_ms=self.consulted_ms,
+            reservoir_ms=consulted_ms,
             focus_losses=0,
             reloads=0,
         )
