@@ -22,7 +22,7 @@ MAX_AGE_S = 24 * 3600
 
 def model_query(study: Study, seat: Seat) -> str:
     """What the command sends in place of a platform's query."""
-    fields = {"study": study.pk, "slot": seat.ordinal, "asked": seat.facts()}
+    fields = {"study": study.pk, "slot": seat.ordinal, "asked": seat.as_asked()}
     return f"{FIELD}={signing.dumps(fields, salt=SALT)}"
 
 

@@ -63,7 +63,7 @@ class Seat:
     def name(self) -> str:
         return f"{self.manner.rater}-{self.ordinal}"
 
-    def facts(self) -> dict[str, Any]:
+    def as_asked(self) -> dict[str, Any]:
         """What is stored of it with the session; never a key."""
         told = asdict(self.manner) | {"prompt_digest": prompt_digest(self.manner.prompt)}
         return told | {"rater": self.manner.rater, "name": self.name, "faults": {}}
