@@ -106,8 +106,9 @@ def verified(files: StampFiles, document: Mapping[str, Any]) -> dict[str, str]:
             "request with study_check."
         )
     signer = next(iter(decode_timestamp_response(files.response).signed_data.signer_infos))
-    certificates = map(x509.load_der_x509_certificate, response.signed_data.certificates)
-    names = [c.subject.rfc4514_string() for c in certificates if c.serial_number == signer.serial_number]
+    held = map(x509.load_der_x509_certificate, response.signed_data.certificates)
+    # An authority that leaves its certificate out has it in the study's file.
+    names = [c.subject.rfc4514_string() for c in (*held, *given) if c.serial_number == signer.serial_number]
     return {
         "authority": names[0],
         "at": response.tst_info.gen_time.isoformat(timespec="seconds"),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from analysis.reports.base import Section, StudyFacts, Table
+from analysis.reports.faithfulness import metric_name
 from analysis.reports.formats import (
     NONE,
     finding,
@@ -185,7 +186,7 @@ def metrics(content: list[dict[str, Any]], labels: Labels) -> Section:
         return Section("metrics", "", content)
     lines = tuple(
         (
-            _metric_name(row, content),
+            metric_name(row, content),
             labels[row["question"]],
             *(
                 f"{number(told['rho'])} {interval(told['interval'])}" if (told := row[column]) else NONE
@@ -206,10 +207,3 @@ def metrics(content: list[dict[str, Any]], labels: Labels) -> Section:
         left=2,
     )
     return Section("metrics", "Ratings and automatic metrics", content, (), (table,))
-
-
-def _metric_name(row: Mapping[str, Any], content: Sequence[Mapping[str, Any]]) -> str:
-    """The metric, with the parameters in which it differs from others of its name."""
-    others = [other["parameters"] for other in content if other["metric"] == row["metric"]]
-    told = [f"{k} {v}" for k, v in row["parameters"].items() if any(o.get(k) != v for o in others)]
-    return f"{row['metric']} ({', '.join(told)})" if told else str(row["metric"])
