@@ -67,6 +67,7 @@ def secondary_sections(result: Analysis, facts: StudyFacts) -> tuple[Section, ..
         f"the control, variances {variances}: p and intervals of differences hold for all methods together, "
         "as a family of their own; those of g are of one row alone.",
         left=2,
+        short=("Method", "vs base", "Diff.", confidence(result.secondary.level), "t", "df", "p", "g"),
     )
     content = {
         "control": control,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -41,9 +41,11 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Which studies were read whole."""
     seen: list[str] = []
 
-    def counting(study: Study, *, release: str = "", progress: Progress | None = None) -> Frames:
+    def counting(
+        study: Study, *, release: str = "", progress: Progress | None = None, held: Collection[str] = ()
+    ) -> Frames:
         seen.append(study.slug)
-        return read_frames(study, release=release, progress=progress)
+        return read_frames(study, release=release, progress=progress, held=held)
 
     monkeypatch.setattr(refresh, "read_frames", counting)
     return seen

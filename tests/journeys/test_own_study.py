@@ -105,7 +105,8 @@ def reader(tmp_path: Path, project_env: dict[str, str]) -> Reader:
 
 
 def follow(reader: Reader) -> str:
-    """Every block in its order; returns everything that was printed."""
+    """Every block in its order; returns everything that was printed. A block of another study than the
+    page's is marked `bash`, and left out."""
     printed = []
     todo = iter(blocks())
     for block in todo:
