@@ -146,9 +146,10 @@ def of_agreement(results: Results, table: TidyTable, seed: int) -> None:
     values = wide.to_numpy(dtype=np.float64)
     levels = np.unique(table.rows[roles.dv]).tolist()
     if len(levels) > RATING_LEVELS_MAX:
-        results.problems.append(
-            f"Alpha and kappa are of ordered answers; {roles.dv} has {len(levels)} values, more than "
-            f"{RATING_LEVELS_MAX}, and counts as a measurement: see the intraclass correlations."
+        results.refuse(
+            "Alpha and kappa",
+            f"they are of ordered answers; {roles.dv} has {len(levels)} values, more than "
+            f"{RATING_LEVELS_MAX}, and counts as a measurement: see the intraclass correlations.",
         )
         return
     metrics: tuple[Metric, ...] = ("ordinal", "nominal", "interval")

@@ -32,11 +32,12 @@ def of_items(results: Results, table: TidyTable, seed: int) -> None:
         note = "low and high are the ends of the difficulty (Wilson)."
         results.attempt("items", "Items", lambda: item_statistics(values, items).table(), note)
     elif table.is_binary:
-        results.problems.append("Item statistics need one answer per person and item; there are several.")
+        results.refuse("Item statistics", "they need one answer per person and item; there are several.")
     if np.isnan(values).any():
-        results.problems.append(
-            "Split halves and ICC need every person to have answered every item; "
-            f"{int(np.isnan(values).sum())} of {values.size} answers are not there."
+        results.refuse(
+            "Split halves and ICC",
+            "they need every person to have answered every item; "
+            f"{int(np.isnan(values).sum())} of {values.size} answers are not there.",
         )
         return
     title = f"Split-half reliability, Spearman-Brown, {HALVES} halves"
@@ -122,7 +123,7 @@ def of_times(results: Results, table: TidyTable) -> None:
             summaries.append({"level": name, **log_summary(each).table()[0]})
             shapes.append({"level": name, **ex_gaussian(part[roles.times]).table()[0]})
         except StatsError as error:
-            results.problems.append(f"Response times of {name}: {error}")
+            results.refuse(f"Response times of {name}", str(error))
     note = "Of people's geometric means; low and high are the ends of the geometric mean."
     if summaries:
         results.add(ResultTable("times", f"{roles.times} on the log scale", summaries, note))

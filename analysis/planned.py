@@ -114,8 +114,8 @@ def _of_baseline(
     paired = paired_power(pairs, 0.5, tests=many, alpha=alpha)
     rows.append((f"paired by {pairs} plans, d_z = 0.50, alpha by {many}", paired))
     margin = _margin(definition, trials)
-    text = f"equivalence within d = {margin:.2f}, no difference"
-    return [*rows, (text, equivalence_power(least, control, margin))]
+    text = f"equivalence within d = {margin:.2f}, no difference, alpha by {many}"
+    return [*rows, (text, equivalence_power(least, control, margin, alpha=alpha / many))]
 
 
 def _margin(definition: StudyDefinition, trials: int) -> float:

@@ -51,11 +51,20 @@ class ResultTable:
 
 @dataclass(slots=True)
 class Results:
-    """`notes` are sentences, `problems` those of procedures that are not defined for this table."""
+    """`notes` are sentences; `refused` holds the procedures that each reason leaves out of this table."""
 
     tables: list[ResultTable] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    refused: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def problems(self) -> list[str]:
+        """Each reason once, after all that it leaves out."""
+        return [f"{'; '.join(titles)}: {why}" for why, titles in self.refused.items()]
+
+    def refuse(self, title: str, why: str) -> None:
+        """There is no `title`, and why."""
+        self.refused.setdefault(why, []).append(title)
 
     def add(self, table: ResultTable) -> None:
         self.tables.append(table)
@@ -67,7 +76,7 @@ class Results:
         try:
             rows = made()
         except StatsError as error:
-            self.problems.append(f"{title}: {error}")
+            self.refuse(title, str(error))
             return
         self.tables.append(ResultTable(key, title, rows, note, level))
 

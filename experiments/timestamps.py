@@ -91,8 +91,26 @@ def verified(files: StampFiles, document: Mapping[str, Any]) -> dict[str, str]:
             said = "; ".join(response.status_string) or f"status {response.status}"
             raise StudyError(f"{files.name}: the authority granted no time stamp ({said}). Ask again.")
         stamped = response.tst_info.message_imprint
-        verifier = VerifierBuilder(roots=roots, intermediates=[c for c in given if c not in roots]).build()
-        verifier.verify(response, stamped.message)
+        # The verifier takes a signer off the response that it reads, so this one is read apart.
+        signer = next(iter(decode_timestamp_response(files.response).signed_data.signer_infos))
+        held = [x509.load_der_x509_certificate(data) for data in response.signed_data.certificates]
+        leaf = next(
+            (
+                c
+                for c in (*held, *given)
+                if (c.issuer, c.serial_number) == (signer.issuer, signer.serial_number)
+            ),
+            None,
+        )
+        if leaf is None:
+            raise StudyError(
+                f"Neither {files.name} nor {files.certificates_name} holds the certificate that signed: add "
+                "the authority's certificate for time stamps to the second."
+            )
+        below = [c for c in given if c not in roots and c != leaf]
+        VerifierBuilder(tsa_certificate=leaf, roots=roots, intermediates=below).build().verify(
+            response, stamped.message
+        )
     except VerificationError as error:
         raise StudyError(_refused(files, str(error))) from error
     except ValueError as error:
@@ -105,12 +123,8 @@ def verified(files: StampFiles, document: Mapping[str, Any]) -> dict[str, str]:
             f"is {digest}. A plan changes with its file, its models and the version of Legible; make a new "
             "request with study_check."
         )
-    signer = next(iter(decode_timestamp_response(files.response).signed_data.signer_infos))
-    held = map(x509.load_der_x509_certificate, response.signed_data.certificates)
-    # An authority that leaves its certificate out has it in the study's file.
-    names = [c.subject.rfc4514_string() for c in (*held, *given) if c.serial_number == signer.serial_number]
     return {
-        "authority": names[0],
+        "authority": leaf.subject.rfc4514_string(),
         "at": response.tst_info.gen_time.isoformat(timespec="seconds"),
         "digest": digest,
         "vouched_by": "; ".join(root.subject.rfc4514_string() for root in roots),

@@ -31,7 +31,7 @@ class Authority:
     root: bytes
 
     def reply(self, request: bytes) -> bytes:
-        """The response to a request, DER, with the certificate that signs it."""
+        """The response to a request, DER, with the certificate that signs it if the request asks for it."""
         query, answer = self.folder / "plan.tsq", self.folder / "plan.tsr"
         query.write_bytes(request)
         words: list[str | Path] = ["openssl", "ts", "-reply", "-queryfile", query]

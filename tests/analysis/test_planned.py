@@ -108,7 +108,8 @@ def test_a_study_with_a_baseline_has_the_power_of_each_planned_test_beside_the_a
     assert dunnett_power(30, [30, 30], [least, 0]).each[0] == pytest.approx(0.8, abs=1e-6)
     small, large = (value for name, value in power.rows if name.startswith("Utility"))
     assert 0.05 < small < large < 1
-    assert told["equivalence within d = 0.50, no difference"] == equivalence_power(30, 30, 0.5)
+    equivalence = told["equivalence within d = 0.50, no difference, alpha by 2"]
+    assert equivalence == equivalence_power(30, 30, 0.5, alpha=0.025)
 
 
 def test_without_a_baseline_there_is_the_anova_alone() -> None:

@@ -11,7 +11,14 @@ import pytest
 
 from experiments.declared import PreregistrationTable
 from experiments.errors import StudyError
-from experiments.timestamps import StampFiles, stamp_files, stamp_request, stamped_files, verified
+from experiments.timestamps import (
+    StampFiles,
+    stamp_files,
+    stamp_request,
+    stamped_files,
+    stamped_text,
+    verified,
+)
 from tests.authority import Authority, authority
 
 pytestmark = pytest.mark.pure
@@ -98,6 +105,19 @@ def test_certificates_that_do_not_vouch_are_told(asked: Authority, tmp_path: Pat
     assert "no self-signed certificate" in refused(files(asked, root=signer))
     assert "holds no certificates" in refused(files(asked, root=b"nothing"))
     assert verified(files(asked, root=signer + asked.root), PLAN)["vouched_by"] == "CN=Test Root"
+
+
+def test_a_response_without_its_certificate_is_verified_by_the_studys_file(asked: Authority) -> None:
+    """An authority may leave its certificate out although it was asked for it."""
+    (asked.folder / "plan.txt").write_text(stamped_text(PLAN))
+    openssl(asked.folder, "ts", "-query", "-data", "plan.txt", "-sha256", "-no_nonce", "-out", "bare.tsq")
+    response = asked.reply((asked.folder / "bare.tsq").read_bytes())
+    signer = (asked.folder / "signer.pem").read_bytes()
+    assert len(response) < len(asked.reply(stamp_request(PLAN)))
+    stamp = verified(StampFiles("plan.tsr", response, "all.pem", signer + asked.root), PLAN)
+    assert stamp["authority"] == "CN=Test Authority"
+    told = refused(StampFiles("plan.tsr", response, "root.pem", asked.root))
+    assert "Neither plan.tsr nor root.pem holds the certificate that signed" in told
 
 
 def test_files_that_are_named_are_read_from_the_folder(tmp_path: Path) -> None:
