@@ -158,7 +158,7 @@ def test_the_mixed_model_keeps_its_error_for_other_pictures(pool: int, people: i
         f"on other pictures, {count} studies, {ps.count(None)} without a fit)"
     )
     assert ps.count(None) <= 0.02 * count
-    # Science asks for .03 to .07 of 500 studies, where one right rate in 25 lies outside by chance.
+    # Science asks for .03 to .07 of 500 studies; of so few, one right rate in 25 lies outside by chance.
     assert (Interval(0.03, 0.07) if scale.is_full else likely_share(0.05, count)).holds(rate)
 
 
