@@ -30,6 +30,10 @@ class OtherPackage(BadSpec):
     """What was made with one version of a package meets another version of it here, or none."""
 
 
+class BadRatings(BadSpec, ValueError):
+    """Embeddings, ratings or settings that a scorer cannot take; a ValueError too, as scikit-learn asks."""
+
+
 class ShapeMismatch(StimulusError):
     """Weights, inputs or maps do not have the shape that the other side expects."""
 

@@ -1,0 +1,217 @@
+"""Rated explanations, of a study, of files in PASTA's format or of a synthetic twin, in one form."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from analysis.ratings import rated_once, rating_rows
+from analysis.records import QUESTIONS, ratings_from
+from analysis.stats.results import Floats
+from analysis.tables import read_frames
+from experiments.models import Rendering, Study
+from stimuli.errors import BadRatings
+from stimuli.models import Stimulus
+from stimuli.preference.embedding import Subject
+from stimuli.preference.properties import properties_of
+from stimuli.preference.twin import QUESTIONS as OF_TWIN
+from stimuli.preference.twin import Plant, draw_twin
+from stimuli.render.field import drawn_field, strength
+from stimuli.render.sentences import PASTA, SentenceSpec, sentence
+from stimuli.spec import StimulusSpec
+from stimuli.store import Store
+from stimuli.store.files import read_attribution
+from stimuli.types import ConceptAttribution, PixelAttribution
+
+Progress = Callable[[str, int, int], None]
+PICTURE_MAX = 20 * 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Rated:
+    """Explanations (n,): what people saw, of which image, made by which method on which model (`methods`, and
+    `makers` without the model), from which dataset. `ratings` (n, Q, R), 1..5, NaN for none; the order of
+    raters says nothing. `plain` (n, 5), the properties of the drawn map, None if some have no map. `planted`
+    (n, Q) of a twin alone. `origin` says whose ratings they are.
+    """
+
+    subjects: tuple[Subject, ...]
+    images: tuple[str, ...]
+    methods: tuple[str, ...]
+    makers: tuple[str, ...]
+    datasets: tuple[str, ...]
+    questions: tuple[str, ...]
+    ratings: Floats
+    plain: Floats | None
+    origin: str
+    planted: Floats | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.subjects) < 2 or not (~np.isnan(self.ratings)).any():
+            raise BadRatings(
+                f"{len(self.subjects)} explanations have ratings, and a scorer needs more than a handful: "
+                "give those of a finished study, or files with records"
+            )
+
+    @property
+    def raters(self) -> Floats:
+        """Ratings per explanation and question (n, Q)."""
+        return np.asarray((~np.isnan(self.ratings)).sum(axis=2), dtype=np.float64)
+
+    @property
+    def digest(self) -> str:
+        """Of the ratings and of what was rated."""
+        total = hashlib.sha256("\n".join(self.questions).encode())
+        for row in zip(self.subjects, self.images, self.methods, self.datasets, strict=True):
+            total.update("\x1f".join((row[0].digest, row[0].label, *row[1:])).encode() + b"\n")
+        total.update(np.ascontiguousarray(np.nan_to_num(self.ratings)).tobytes())
+        return total.hexdigest()
+
+
+def from_twin(plant: Plant, images: int, seed: int) -> Rated:
+    """The synthetic twin of PASTA, halves of whose images count as two datasets."""
+    twin = draw_twin(plant, images=images, seed=seed)
+    halves = tuple(f"half {int(name.split()[1]) % 2}" for name in twin.images)
+    return Rated(
+        twin.subjects, twin.images, twin.methods, twin.methods, halves, OF_TWIN, twin.ratings,
+        twin.properties, f"simulated raters of a twin with {plant} planted", twin.values,
+    )  # fmt: skip
+
+
+def from_records(records: Path, folder: Path, *, label: str = "none", spec: SentenceSpec = PASTA) -> Rated:
+    """A file of records with the pictures that it names in `folder`, or, of concepts, JSON files of concept
+    to value by the same names. `label` "truth" or "predicted" puts the record's class beside the embedding.
+    Maps of the same names as .npy give the properties.
+
+    Raises BadRatings for an explanation that is not in the folder; BadRecords as `read_records`.
+    """
+    table = ratings_from(records)
+    rows = table.drop_duplicates("explanation").sort_values("explanation")
+    # A name that does not tell image and explainer is a group of its own.
+    image = rows["img"].astype(str)
+    method = rows["explainer"].astype("string").fillna(rows["explication"]).astype(str)
+    truth = {"truth": "GTclass", "predicted": "predictedclass"}.get(label)
+    labels = rows[truth].astype(str) if truth else pd.Series("", index=rows.index)
+    subjects = tuple(
+        _of_file(folder, name, told, spec)
+        for name, told in zip(rows["explication"].astype(str), labels, strict=True)
+    )
+    units = table.assign(unit=table["explanation"])
+    return Rated(
+        subjects, tuple(image), tuple(method), tuple(method), tuple(rows["dataset"].astype(str)), QUESTIONS,
+        _units(units, list(rows["explanation"]), QUESTIONS), _maps(folder, rows["explication"].astype(str)),
+        f"records of {records.name}",
+    )  # fmt: skip
+
+
+def _of_file(folder: Path, name: str, label: str, spec: SentenceSpec) -> Subject:
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise BadRatings(f"the records name {name!r}, which lies outside {folder}: put all files into it")
+    concepts = path.with_suffix(".json")
+    if path.suffix != ".json" and path.is_file():
+        if path.stat().st_size > PICTURE_MAX:
+            raise BadRatings(f"{path} has more than {PICTURE_MAX:,} bytes: give a smaller picture")
+        return Subject(picture=path.read_bytes(), label=label)
+    if concepts.is_file():
+        values = pd.read_json(concepts, typ="series").astype(float)
+        made = ConceptAttribution(
+            tuple(map(str, values.index)), values.to_numpy(np.float32), "descending", ""
+        )
+        return Subject(text=sentence(made, spec), label=label)
+    raise BadRatings(f"the records name {name!r}, which is not in {folder}: put picture or concepts there")
+
+
+def _maps(folder: Path, names: Sequence[str]) -> Floats | None:
+    files = [(folder / name).with_suffix(".npy") for name in names]
+    if not all(file.is_file() for file in files):
+        return None
+    return np.array([_properties(np.load(file, allow_pickle=False)) for file in files])
+
+
+def _properties(values: Floats) -> Floats:
+    """Of a map scaled to its largest magnitude."""
+    most = float(np.abs(values).max()) or 1.0
+    return properties_of(np.asarray(np.clip(values, 0, None) / most, np.float32))
+
+
+def _units(table: pd.DataFrame, order: Sequence[object], questions: Sequence[str]) -> Floats:
+    """(n, Q, R) of rows with `unit`, `question` and `value`, explanations in `order`."""
+    given = table.dropna(subset=["value"])
+    place = {unit: at for at, unit in enumerate(order)}
+    rater = given.groupby(["unit", "question"], sort=False).cumcount().to_numpy()
+    made = np.full((len(order), len(questions), int(rater.max(initial=0)) + 1), np.nan)
+    asked = {name: at for at, name in enumerate(questions)}
+    rows = [place[unit] for unit in given["unit"]]
+    made[rows, [asked[name] for name in given["question"]], rater] = given["value"].astype(float)
+    return made
+
+
+def from_study(
+    study: Study, store: Store, *, origin: str = "human", label: str = "none", spec: SentenceSpec = PASTA,
+    progress: Progress = lambda what, done, total: None,
+) -> Rated:  # fmt: skip
+    """The ratings that the kept people of a study gave, with the pictures that they saw; concepts as the
+    sentence of `spec`. `label` "truth" or "predicted" puts the item's class beside the embedding. Raises
+    BadRatings for a study that asks for no ratings.
+    """
+    if study.paradigm != "rating":
+        raise BadRatings(
+            f'"{study.slug}" is a study of the paradigm {study.paradigm}, and ratings come from "rating" '
+            "alone: name such a study"
+        )
+    kept = read_frames(study, progress=progress).only(origin).confirmed().kept()
+    rows = rated_once(rating_rows(kept))
+    if rows.empty:
+        raise BadRatings(
+            f'"{study.slug}" has no ratings of origin {origin} that count: wait for people, or name another '
+            "--origin"
+        )
+    units = list(dict.fromkeys(zip(rows["item"], rows["condition"], strict=True)))
+    renderings = {
+        (row.item.key, row.condition.name): row
+        for row in Rendering.objects.filter(item__study=study).select_related("item", "condition", "stimulus")
+    }
+    shown, plain = [], []
+    for done, unit in enumerate(units):
+        progress("reading pictures", done, len(units))
+        row = renderings[unit]
+        told = {"truth": row.item.truth, "predicted": row.item.predicted}.get(label, "")
+        subject, properties = explained(row.stimulus, store, told, spec)
+        shown.append(subject)
+        plain.append(properties)
+    progress("reading pictures", len(units), len(units))
+    rows = rows.assign(unit=list(zip(rows["item"], rows["condition"], strict=True)), value=rows["asked"])
+    questions = tuple(dict.fromkeys(rows["question"]))
+    of = [renderings[unit] for unit in units]
+    return Rated(
+        tuple(shown),
+        tuple(str(item) for item, _ in units),
+        tuple(str(condition) for _, condition in units),
+        tuple(row.stimulus.explainer or str(unit[1]) for row, unit in zip(of, units, strict=True)),
+        tuple(row.condition.dataset or study.slug for row in of),
+        questions,
+        _units(rows, units, questions),
+        np.array(plain) if all(row is not None for row in plain) else None,
+        f'{origin} ratings of the study "{study.slug}"',
+    )
+
+
+def explained(
+    stimulus: Stimulus, store: Store, label: str, spec: SentenceSpec = PASTA
+) -> tuple[Subject, Floats | None]:
+    """What people saw of a stimulus, and the properties of its drawn map, None if it has none."""
+    made = read_attribution(store, stimulus.attribution_key) if stimulus.explainer else None
+    if isinstance(made, ConceptAttribution):
+        return Subject(text=sentence(made, spec), label=label), None
+    file = stimulus.explanation_file or stimulus.image_file
+    plain = None
+    if isinstance(made, PixelAttribution):
+        recipe = StimulusSpec.from_json(stimulus.spec).render
+        plain = properties_of(strength(drawn_field(made, recipe)))
+    return Subject(picture=store.get(file), label=label), plain

@@ -1,0 +1,156 @@
+"""Which explanations a scorer learns from, is stopped by, and is tested on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.preference.rated import Rated
+from stimuli.errors import BadRatings
+
+SplitName = Literal["released", "strict", "dataset_out", "method_out"]
+SPLITS: tuple[SplitName, ...] = get_args(SplitName)
+TRAIN_SHARE, HELD_SHARE = 0.7, 0.15
+COINCIDE_SHARE = 0.5
+"""Two methods whose pictures are equal on this share of their common images count as one."""
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Rows to learn from, for early stopping and to test on; `discarded` belong to none. `held_out` names the
+    dataset or method that the test is of."""
+
+    name: SplitName
+    train: Rows
+    validation: Rows
+    test: Rows
+    discarded: int
+    held_out: str = ""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {
+            "train": len(self.train),
+            "validation": len(self.validation),
+            "test": len(self.test),
+            "discarded": self.discarded,
+        }
+
+
+def splits_of(rated: Rated, name: SplitName, seeds: Sequence[int]) -> list[Split]:
+    """One split per seed; of "dataset_out" and "method_out" one per dataset or method, in turn, with the
+    first seed's images.
+
+    "released": 70 % of the images times 70 % of the methods to learn from, what is outside both halved into
+    validation and test by explanation, as PASTA's code does. "strict": no image, method, model or equal
+    picture in two sets. "dataset_out", "method_out": the test is of a dataset or a method that nothing was
+    learned from, and of images of its own. Raises BadRatings if a set stays empty.
+    """
+    if name not in SPLITS:
+        raise BadRatings(f"there is no split {name!r}: known are {', '.join(SPLITS)}")
+    if name == "released":
+        return [_checked(_released(rated, seed)) for seed in seeds]
+    makers = _groups_of_methods(rated)
+    if name == "strict":
+        return [_checked(_strict(rated, makers, seed)) for seed in seeds]
+    held = list(rated.datasets) if name == "dataset_out" else makers
+    groups = list(dict.fromkeys(held))
+    if len(groups) < 2:
+        what = "dataset" if name == "dataset_out" else "method"
+        raise BadRatings(f"all explanations are of one {what}, {groups[0]!r}: take another split")
+    return [_checked(_out(rated, name, held, group, seeds[0])) for group in groups]
+
+
+def _released(rated: Rated, seed: int) -> Split:
+    rng = np.random.default_rng(seed)
+    inside = [_drawn(names, TRAIN_SHARE, rng) for names in (rated.images, rated.methods)]
+    both, neither = inside[0] & inside[1], ~inside[0] & ~inside[1]
+    rest = rng.permutation(np.flatnonzero(neither))
+    half = len(rest) // 2
+    discarded = len(rated.images) - int(both.sum()) - len(rest)
+    return Split("released", np.flatnonzero(both), np.sort(rest[:half]), np.sort(rest[half:]), discarded)
+
+
+def _strict(rated: Rated, makers: Sequence[str], seed: int) -> Split:
+    rng = np.random.default_rng(seed)
+    image, maker = (_thirds(names, rng) for names in (rated.images, makers))
+    sets = [np.flatnonzero((image == part) & (maker == part)) for part in range(3)]
+    return _without_twice(rated, "strict", sets)
+
+
+def _out(rated: Rated, name: SplitName, held: Sequence[str], group: str, seed: int) -> Split:
+    is_held = np.array([other == group for other in held])
+    image = _thirds(rated.images, np.random.default_rng(seed))
+    if name == "dataset_out":
+        sets = [np.flatnonzero(~is_held & (image != 2)), np.flatnonzero(~is_held & (image == 2))]
+        return _without_twice(rated, name, [*sets, np.flatnonzero(is_held)], group)
+    sets = [np.flatnonzero(~is_held & (image == part)) for part in (0, 1)]
+    return _without_twice(rated, name, [*sets, np.flatnonzero(is_held & (image == 2))], group)
+
+
+def _without_twice(rated: Rated, name: SplitName, sets: Sequence[Rows], held_out: str = "") -> Split:
+    """The sets without what is equal to the pixel to a picture of an earlier set."""
+    digests = [subject.digest for subject in rated.subjects]
+    before: set[str] = set()
+    kept = []
+    for rows in sets:
+        kept.append(np.array([row for row in rows if digests[row] not in before], dtype=np.int64))
+        before |= {digests[row] for row in rows}
+    train, validation, test = kept
+    return Split(name, train, validation, test, len(digests) - sum(map(len, kept)), held_out)
+
+
+def _checked(made: Split) -> Split:
+    empty = [what for what in ("train", "validation", "test") if made.counts[what] < 2]
+    if empty:
+        of = f" with {made.held_out!r} held out" if made.held_out else ""
+        raise BadRatings(
+            f'the split "{made.name}"{of} leaves {made.counts[empty[0]]} explanations for {empty[0]}, and at '
+            "least 2 are needed: rate more images and methods, or take another split"
+        )
+    return made
+
+
+def _drawn(names: Sequence[str], share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Whether each name is among the drawn share of all names."""
+    known = rng.permutation(sorted(set(names)))
+    chosen = set(known[: int(share * len(known))])
+    return np.array([name in chosen for name in names])
+
+
+def _thirds(names: Sequence[str], rng: np.random.Generator) -> Rows:
+    """0 to learn from, 1 for validation, 2 for the test."""
+    known = rng.permutation(sorted(set(names)))
+    held = max(1, round(HELD_SHARE * len(known)))
+    part: Mapping[str, int] = {
+        str(name): 2 if at < held else 1 if at < 2 * held else 0 for at, name in enumerate(known)
+    }
+    return np.array([part[name] for name in names])
+
+
+def _groups_of_methods(rated: Rated) -> list[str]:
+    """The name of each explanation's group: methods that share a name, whichever the model, or whose pictures
+    mostly coincide, are one."""
+    pictures: dict[str, dict[str, str]] = {}
+    for subject, image, maker in zip(rated.subjects, rated.images, rated.makers, strict=True):
+        pictures.setdefault(maker, {})[image] = subject.digest
+    names = sorted(pictures)
+    parent = {name: name for name in names}
+
+    def first(name: str) -> str:
+        while parent[name] != name:
+            name = parent[name]
+        return name
+
+    for place, maker in enumerate(names):
+        for other in names[place + 1 :]:
+            common = pictures[maker].keys() & pictures[other].keys()
+            equal = sum(pictures[maker][image] == pictures[other][image] for image in common)
+            if common and equal / len(common) >= COINCIDE_SHARE:
+                parent[first(other)] = first(maker)
+    return [first(maker) for maker in rated.makers]
