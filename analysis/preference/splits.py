@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal, get_args
 
 import numpy as np
@@ -16,7 +17,8 @@ SplitName = Literal["released", "strict", "dataset_out", "method_out"]
 SPLITS: tuple[SplitName, ...] = get_args(SplitName)
 TRAIN_SHARE, HELD_SHARE = 0.7, 0.15
 COINCIDE_SHARE = 0.5
-"""Two methods whose pictures are equal on this share of their common images count as one."""
+"""Two methods whose pictures are equal on this share of their common images count as one, and two images
+likewise."""
 Rows = NDArray[np.int64]
 
 
@@ -55,15 +57,15 @@ def splits_of(rated: Rated, name: SplitName, seeds: Sequence[int]) -> list[Split
         raise BadRatings(f"there is no split {name!r}: known are {', '.join(SPLITS)}")
     if name == "released":
         return [_checked(_released(rated, seed)) for seed in seeds]
-    makers = _groups_of_methods(rated)
+    makers, images = _alike(rated, rated.makers, rated.images), _alike(rated, rated.images, rated.methods)
     if name == "strict":
-        return [_checked(_strict(rated, makers, seed)) for seed in seeds]
+        return [_checked(_strict(rated, images, makers, seed)) for seed in seeds]
     held = list(rated.datasets) if name == "dataset_out" else makers
     groups = list(dict.fromkeys(held))
     if len(groups) < 2:
         what = "dataset" if name == "dataset_out" else "method"
         raise BadRatings(f"all explanations are of one {what}, {groups[0]!r}: take another split")
-    return [_checked(_out(rated, name, held, group, seeds[0])) for group in groups]
+    return [_checked(_out(rated, name, images, (held, group), seeds[0])) for group in groups]
 
 
 def _released(rated: Rated, seed: int) -> Split:
@@ -76,16 +78,20 @@ def _released(rated: Rated, seed: int) -> Split:
     return Split("released", np.flatnonzero(both), np.sort(rest[:half]), np.sort(rest[half:]), discarded)
 
 
-def _strict(rated: Rated, makers: Sequence[str], seed: int) -> Split:
+def _strict(rated: Rated, images: Sequence[str], makers: Sequence[str], seed: int) -> Split:
     rng = np.random.default_rng(seed)
-    image, maker = (_thirds(names, rng) for names in (rated.images, makers))
+    image, maker = (_thirds(names, rng) for names in (images, makers))
     sets = [np.flatnonzero((image == part) & (maker == part)) for part in range(3)]
     return _without_twice(rated, "strict", sets)
 
 
-def _out(rated: Rated, name: SplitName, held: Sequence[str], group: str, seed: int) -> Split:
+def _out(
+    rated: Rated, name: SplitName, images: Sequence[str], out: tuple[Sequence[str], str], seed: int
+) -> Split:
+    """`out`: the group of each explanation, and the one that the test is of."""
+    held, group = out
     is_held = np.array([other == group for other in held])
-    image = _thirds(rated.images, np.random.default_rng(seed))
+    image = _thirds(images, np.random.default_rng(seed))
     if name == "dataset_out":
         sets = [np.flatnonzero(~is_held & (image != 2)), np.flatnonzero(~is_held & (image == 2))]
         return _without_twice(rated, name, [*sets, np.flatnonzero(is_held)], group)
@@ -133,24 +139,26 @@ def _thirds(names: Sequence[str], rng: np.random.Generator) -> Rows:
     return np.array([part[name] for name in names])
 
 
-def _groups_of_methods(rated: Rated) -> list[str]:
-    """The name of each explanation's group: methods that share a name, whichever the model, or whose pictures
-    mostly coincide, are one."""
+def _alike(rated: Rated, names: Sequence[str], others: Sequence[str]) -> list[str]:
+    """The first name of each explanation's group: of two names whose pictures are equal for most of the
+    `others` that both have."""
     pictures: dict[str, dict[str, str]] = {}
-    for subject, image, maker in zip(rated.subjects, rated.images, rated.makers, strict=True):
-        pictures.setdefault(maker, {})[image] = subject.digest
-    names = sorted(pictures)
-    parent = {name: name for name in names}
+    sharing: dict[str, set[str]] = {}
+    for subject, name, other in zip(rated.subjects, names, others, strict=True):
+        digest = subject.digest
+        pictures.setdefault(name, {})[other] = digest
+        sharing.setdefault(digest, set()).add(name)
+    parent = {name: name for name in pictures}
 
     def first(name: str) -> str:
         while parent[name] != name:
             name = parent[name]
         return name
 
-    for place, maker in enumerate(names):
-        for other in names[place + 1 :]:
-            common = pictures[maker].keys() & pictures[other].keys()
-            equal = sum(pictures[maker][image] == pictures[other][image] for image in common)
-            if common and equal / len(common) >= COINCIDE_SHARE:
-                parent[first(other)] = first(maker)
-    return [first(maker) for maker in rated.makers]
+    pairs = {pair for alike in sharing.values() for pair in combinations(sorted(alike), 2)}
+    for name, again in sorted(pairs):
+        common = pictures[name].keys() & pictures[again].keys()
+        equal = sum(pictures[name][other] == pictures[again][other] for other in common)
+        if common and equal / len(common) >= COINCIDE_SHARE:
+            parent[first(again)] = first(name)
+    return [first(name) for name in names]

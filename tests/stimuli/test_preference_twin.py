@@ -48,7 +48,7 @@ def test_a_twin_repeats_and_grows() -> None:
             draw_twin(**given)  # type: ignore[arg-type]
 
 
-def of_new_images(twin: Twin, features: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def of_new_images(twin: Twin, features: np.ndarray) -> np.ndarray:
     """Predicted ratings (test rows, Q) of the last quarter of the images, from the first half."""
     rows = np.arange(len(twin.ratings)) // METHODS
     wanted = target_of(twin.ratings)
@@ -62,7 +62,7 @@ def of_new_images(twin: Twin, features: np.ndarray) -> np.ndarray:  # type: igno
     return scorer.predict(features[test])
 
 
-def by_images(answers: np.ndarray, wanted: np.ndarray, draws: int = 400) -> tuple[float, float]:  # type: ignore[type-arg]
+def by_images(answers: np.ndarray, wanted: np.ndarray, draws: int = 400) -> tuple[float, float]:
     """The middle 99 % of Spearman if whole images were exchanged, which keeps what an image's rows share."""
     rng = np.random.default_rng(5)
     table = answers.reshape(-1, METHODS)

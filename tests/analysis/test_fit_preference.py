@@ -1,0 +1,255 @@
+"""From ratings to a scorer and from a scorer to predicted ratings, by the commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from django.core.management import CommandError, call_command
+
+from analysis.preference import fitting
+from analysis.records import Record, as_text
+from experiments.models import Rendering, Response, Study
+from stimuli.models import Stimulus
+from stimuli.preference.scorer_file import load
+from stimuli.preference.twin import draw_twin
+from stimuli.render.heatmap import overlay
+from stimuli.render.png import decode
+from stimuli.render.recipe import RenderSpec
+from stimuli.store.files import keep_attribution, keep_picture
+from stimuli.store.media import current_store
+from stimuli.types import ConceptAttribution, PixelAttribution
+from tests.analysis.stored import as_ratings, opened, rater
+
+IMAGES = 14
+
+
+def fit(out: Path, *more: str, capsys: pytest.CaptureFixture[str] | None = None) -> str:
+    call_command("fit_preference", "--out", str(out), "--runs", "2", "--epochs", "3", *more)
+    return capsys.readouterr().out if capsys else ""
+
+
+@pytest.mark.pure
+def test_a_twin_is_fitted_told_and_repeated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = fit(tmp_path / "a", "--twin", "content", "--images", str(IMAGES), capsys=capsys)
+    assert (
+        f"{IMAGES * 21} explanations of {IMAGES} images by 21 methods, {IMAGES * 21 * 30:,} ratings" in said
+    )
+    assert "Simulated, and no result on people" in said and "was never trained" in said
+    assert "published, not recomputed" in said and "Own cells stay empty" in said
+    scores = pd.read_csv(tmp_path / "a" / "scores.csv")
+    assert set(scores["metric"]) == {"MSE", "QWK", "Spearman"} and len(scores) == 3 * 8 * 6
+    card = load(tmp_path / "a" / "scorer.safetensors").card
+    assert json.loads((tmp_path / "a" / "scorer.json").read_text()) == json.loads(card.model_dump_json())
+    assert (card.split["name"], card.target, card.label, card.encoder.name) == (
+        "strict",
+        "mode",
+        "none",
+        "histograms",
+    )
+    assert [(head.question, head.seed) for head in card.heads] == [
+        (f"Q{q}", s) for s in (0, 1) for q in range(1, 7)
+    ]
+    fit(tmp_path / "b", "--twin", "content", "--images", str(IMAGES))
+    files = [(tmp_path / name / "scorer.safetensors").read_bytes() for name in "ab"]
+    assert files[0] == files[1], "the same seed gives the same file"
+    with pytest.raises(CommandError, match="already holds a scorer; name another --out"):
+        fit(tmp_path / "a", "--twin", "content")
+
+
+@pytest.mark.pure
+def test_an_interrupted_fit_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = ("--twin", "properties", "--images", str(IMAGES))
+    fit(tmp_path / "whole", *given)
+
+    def killed(*args: Any, **more: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(fitting, "evaluate", killed)
+        with pytest.raises(KeyboardInterrupt):
+            fit(tmp_path / "cut", *given)
+    kept = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cut").rglob("*.safetensors")}
+    assert len(kept) > 1
+    fit(tmp_path / "cut", *given)
+    after = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cut").rglob("*.safetensors")}
+    assert kept.items() <= after.items(), "nothing was embedded or trained again"
+    files = [(tmp_path / name / "scorer.safetensors").read_bytes() for name in ("whole", "cut")]
+    assert files[0] == files[1]
+
+
+def write_records(folder: Path) -> tuple[Path, Path]:
+    """The twin as files in PASTA's format, the first image's explanations as concepts; and their folder."""
+    twin, pictures = draw_twin("properties", images=IMAGES), folder / "pictures"
+    pictures.mkdir(parents=True)
+    records = []
+    for row, subject in enumerate(twin.subjects):
+        image, method = divmod(row, 21)
+        name = f"{'ab'[image % 2]}_{image}_{method}.png"
+        if image:
+            (pictures / name).write_bytes(subject.picture)
+        else:
+            weights = {"ears": 0.1 * method, "tail": -1.0}
+            (pictures / name).with_suffix(".json").write_text(json.dumps(weights))
+        answers = tuple(
+            {f"Q{q + 1}": int(point) for q, point in enumerate(points)} for points in twin.ratings[row].T
+        )
+        records.append(Record(f"{'ab'[image % 2]}_{image}_cat.png", name, "cat", "dog", answers))
+    (folder / "records.json").write_text(as_text(records))
+    return folder / "records.json", pictures
+
+
+@pytest.mark.pure
+def test_records_of_pasta_s_format_are_fitted_and_pictures_scored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records, pictures = write_records(tmp_path)
+    given = ("--records", str(records), "--explanations", str(pictures), "--split", "released")
+    said = fit(tmp_path / "out", *given, "--label", "predicted", "--licence", "CC0", capsys=capsys)
+    assert 'Split "released", 2 runs' in said and "cannot be said" in said
+    scorer = tmp_path / "out" / "scorer.safetensors"
+    card = load(scorer).card
+    assert (card.labels, card.licence, card.label) == (("dog",), "CC0", "predicted")
+    labels = tmp_path / "labels.csv"
+    names = [path.name for path in sorted(pictures.glob("*.png"))]
+    labels.write_text("file,label\n" + "".join(f"{name},dog\n" for name in names))
+    out = tmp_path / "scores.csv"
+    scored = ("score", str(scorer), "--pictures", str(pictures))
+    call_command(*scored, "--labels", str(labels), "--out", str(out))
+    said = capsys.readouterr().out
+    assert "no person was asked" in said and "Predicts how people would rate" in said
+    table = pd.read_csv(out)
+    assert len(table) == len(names) * 6 and table["predicted"].between(1, 5).all()
+    assert (table["heads"] == 2).all() and (table["sd"] > 0).any()
+    with pytest.raises(CommandError, match="takes a label with each explanation"):
+        call_command(*scored)
+    labels.write_text("file,label\n" + "".join(f"{name},owl\n" for name in names))
+    with pytest.raises(CommandError, match="the label 'owl' is none of the scorer's"):
+        call_command(*scored, "--labels", str(labels))
+    with pytest.raises(CommandError, match="exists; name another --out"):
+        call_command(*scored, "--out", str(out))
+
+
+@pytest.mark.pure
+def test_what_cannot_be_fitted_is_told(tmp_path: Path) -> None:
+    records, pictures = write_records(tmp_path)
+    given = ("--records", str(records), "--explanations", str(pictures))
+    for more, said in (
+        ((), "Nothing given; name one source"),
+        (("a-study", "--twin", "content"), "study and twin given; name one source"),
+        (("--records", str(records)), "give their folder by --explanations"),
+        ((*given, "--encoder", str(tmp_path / "none")), "there is no encoder"),
+        ((*given, "--runs", "0"), "--runs is 0; take 1 to 50"),
+    ):
+        with pytest.raises(CommandError, match=said):
+            fit(tmp_path / "out", *more)
+    (pictures / "b_1_3.png").unlink()
+    with pytest.raises(CommandError, match=r"the records name 'b_1_3\.png', which is not in"):
+        fit(tmp_path / "out", *given)
+    rows = json.loads(records.read_text())
+    for change, said in (
+        (lambda row: row.update(Annotation=row["Annotation"][:1]), "has one rating per question"),
+        (lambda row: [answer.update(Q2=4) for answer in row["Annotation"]], "every rating of Q2 is 4"),
+        (lambda row: [answer.update(Q5=None) for answer in row["Annotation"]], "Q5 has no ratings"),
+    ):
+        (pictures / "b_1_3.png").write_bytes((pictures / "b_1_4.png").read_bytes())
+        changed = json.loads(json.dumps(rows))
+        for row in changed:
+            change(row)
+        records.write_text(json.dumps(changed))
+        with pytest.raises(CommandError, match=said):
+            fit(tmp_path / "out", *given)
+    assert not (tmp_path / "out" / "scorer.safetensors").exists()
+
+
+@pytest.fixture
+def study(store_folder: Path) -> Study:
+    """Eight people rate control and Grad-CAM; every explanation is drawn by our renderer."""
+    made = as_ratings(opened(8), ("q1", "q2"))
+    rng = np.random.default_rng(0)
+    for number in range(8):
+        rater(made, f"low-{number}", {"q1": 2, "q2": 3})
+        rater(made, f"high-{number}", {"q1": 4, "q2": 5}, condition="grad_cam")
+    for response in Response.objects.filter(trial__kind="rate"):
+        value = {
+            name: int(np.clip(point + rng.integers(-1, 2), 1, 5)) for name, point in response.value.items()
+        }
+        Response.objects.filter(pk=response.pk).update(value=value)
+    store = current_store()
+    for stimulus in Stimulus.objects.exclude(spec__explainer=None):
+        view = rng.integers(0, 256, (32, 32, 3), dtype=np.uint8)
+        values = PixelAttribution(rng.random((32, 32), np.float32), signed=False)
+        keep_attribution(store, stimulus.attribution_key, values)
+        drawn = overlay(view, values, RenderSpec.from_json(stimulus.spec["render"]))
+        stimulus.explanation_file = keep_picture(store, "pictures", stimulus.key, drawn)
+        stimulus.save()
+    return made
+
+
+@pytest.mark.django_db
+def test_a_study_s_ratings_are_those_of_its_kept_people(study: Study) -> None:
+    made = fitting_source(study)
+    assert made.questions == ("q1", "q2") and set(made.methods) == {"control", "grad_cam"}
+    rows = Response.objects.filter(trial__kind="rate", trial__check_kind="")
+    assert int(made.raters.sum()) == 2 * rows.count()
+    assert made.plain is not None and made.plain.shape == (len(made.subjects), 5)
+    by_row = dict(zip(zip(made.images, made.methods, strict=True), made.subjects, strict=True))
+    shown = Rendering.objects.select_related("item", "condition", "stimulus").filter(item__study=study)
+    for row in shown.exclude(stimulus__explanation_file=""):
+        if subject := by_row.get((row.item.key, row.condition.name)):
+            assert subject.picture == current_store().get(row.stimulus.explanation_file)
+            assert decode(subject.picture).shape == (32, 32, 3)
+    place = [m == "grad_cam" for m in made.methods]
+    assert np.nanmean(made.ratings[place]) > np.nanmean(made.ratings[~np.array(place)]) + 1
+
+
+def fitting_source(study: Study) -> Any:
+    from analysis.preference.rated import from_study
+
+    return from_study(study, current_store(), label="predicted")
+
+
+@pytest.mark.django_db
+def test_concepts_are_embedded_as_their_sentence(study: Study) -> None:
+    """T12: with a sign, what speaks against has a minus; distances go by the smallest first."""
+    from analysis.preference.rated import explained
+    from stimuli.render.sentences import SentenceSpec
+
+    stimulus = Stimulus.objects.exclude(spec__explainer=None).first()
+    assert stimulus is not None
+    store = current_store()
+    for key, order, values, said in (
+        ("a" * 64, "descending", [0.2, -0.9], "−tail, ears"),
+        ("b" * 64, "ascending", [0.2, 0.9], "ears, tail"),
+    ):
+        made = ConceptAttribution(("ears", "tail"), np.array(values, np.float32), order, "")  # type: ignore[arg-type]
+        keep_attribution(store, key, made)
+        stimulus.attribution_key = key
+        subject, plain = explained(stimulus, store, "", SentenceSpec(signed=True))
+        assert (subject.text, plain) == (said, None)
+
+
+@pytest.mark.django_db
+def test_a_study_is_fitted_and_another_scored(
+    study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(CommandError, match='"strict" leaves 0 explanations'):
+        fit(tmp_path / "out", study.slug)
+    fit(tmp_path / "out", study.slug, "--split", "method_out", capsys=capsys)
+    call_command("score", str(tmp_path / "out" / "scorer.safetensors"), "--study", study.slug,
+                 "--out", str(tmp_path / "scores.csv"))  # fmt: skip
+    said = capsys.readouterr().out
+    assert "grad_cam" in said and "no person was asked" in said
+    table = pd.read_csv(tmp_path / "scores.csv")
+    done = Rendering.objects.filter(item__study=study).exclude(stimulus__spec__explainer=None).count()
+    assert len(table) == 2 * done and set(table["condition"]) == {"control", "grad_cam"}
+    with pytest.raises(CommandError, match='There is no study "other" here'):
+        call_command("score", str(tmp_path / "out" / "scorer.safetensors"), "--study", "other")
+    study.paradigm = "meta_predictor"
+    study.save()
+    with pytest.raises(CommandError, match='ratings come from "rating" alone'):
+        fit(tmp_path / "more", study.slug)
