@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from analysis.preference.rated import Rated
 from analysis.preference.splits import Split
 from analysis.stats.results import Floats, Interval
-from stimuli.preference.scores import OverRuns, Target, kappa, mse, spearman, summed_up, target_of
+from stimuli.preference.scores import OverRuns, Target, kappa, mse, scores_of, spearman, summed_up, target_of
 
 Rows = NDArray[np.int64]
 METRICS: Mapping[str, Callable[[Floats, Floats], float | None]] = {
@@ -19,8 +19,8 @@ METRICS: Mapping[str, Callable[[Floats, Floats], float | None]] = {
     "QWK": kappa,
     "Spearman": spearman,
 }
-"""Spearman's correlation is that of predictions that are not rounded; the rounded one stands in the table of
-single runs."""
+"""Spearman's correlation is that of predictions that are not rounded; the rounded one stands among the single
+runs."""
 DRAWS = 300
 LEVEL = 0.95
 DEFINED_MIN = 0.9
@@ -82,9 +82,11 @@ class Cell:
 
 @dataclass(slots=True)
 class Evaluation:
-    """`cells` in the order of metrics, sources and questions."""
+    """`cells` in the order of metrics, sources and questions; `runs`, the scorer's scores of each run, one
+    row per question."""
 
     cells: list[Cell] = field(default_factory=list)
+    runs: list[dict[str, object]] = field(default_factory=list)
 
     def of(self, metric: str, source: str) -> dict[str, Cell]:
         """The cells by question."""
@@ -141,6 +143,12 @@ def evaluate(
                 progress(len(made.cells), total)
                 over = summed_up([_scored(score, pairs) for pairs in runs])
                 made.cells.append(Cell(metric, source, name, over, _interval(score, runs, counts)))
+    for run, split in enumerate(splits):
+        scores = scores_of(predicted[run, split.test], wanted[split.test])
+        made.runs += [
+            {"run": run, "held_out": split.held_out, "question": name, **asdict(each)}
+            for name, each in zip(rated.questions, scores, strict=True)
+        ]
     progress(total, total)
     return made
 

@@ -83,9 +83,10 @@ def notes(rated: Rated, made: Evaluation, encoder: str) -> Iterator[str]:
 
 
 def write(folder: Path, splits: Sequence[Split], made: Evaluation) -> None:
-    """scores.csv with exact numbers, and splits.csv."""
+    """scores.csv with exact numbers, runs.csv with those of single runs, and splits.csv."""
     rows = [cell.table() for cell in made.cells]
     _write(folder / "scores.csv", rows)
+    _write(folder / "runs.csv", made.runs)
     _write(folder / "splits.csv", [{"held_out": split.held_out, **split.counts} for split in splits])
 
 

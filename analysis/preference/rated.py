@@ -17,7 +17,7 @@ from analysis.tables import read_frames
 from experiments.models import Rendering, Study
 from stimuli.errors import BadRatings
 from stimuli.models import Stimulus
-from stimuli.preference.embedding import Subject
+from stimuli.preference.embedding import ShownExplanation
 from stimuli.preference.properties import properties_of
 from stimuli.preference.twin import QUESTIONS as OF_TWIN
 from stimuli.preference.twin import Plant, draw_twin
@@ -40,7 +40,7 @@ class Rated:
     (n, Q) of a twin alone. `origin` says whose ratings they are.
     """
 
-    subjects: tuple[Subject, ...]
+    subjects: tuple[ShownExplanation, ...]
     images: tuple[str, ...]
     methods: tuple[str, ...]
     makers: tuple[str, ...]
@@ -109,7 +109,7 @@ def from_records(records: Path, folder: Path, *, label: str = "none", spec: Sent
     )  # fmt: skip
 
 
-def _of_file(folder: Path, name: str, label: str, spec: SentenceSpec) -> Subject:
+def _of_file(folder: Path, name: str, label: str, spec: SentenceSpec) -> ShownExplanation:
     path = (folder / name).resolve()
     if not path.is_relative_to(folder.resolve()):
         raise BadRatings(f"the records name {name!r}, which lies outside {folder}: put all files into it")
@@ -117,13 +117,13 @@ def _of_file(folder: Path, name: str, label: str, spec: SentenceSpec) -> Subject
     if path.suffix != ".json" and path.is_file():
         if path.stat().st_size > PICTURE_MAX:
             raise BadRatings(f"{path} has more than {PICTURE_MAX:,} bytes: give a smaller picture")
-        return Subject(picture=path.read_bytes(), label=label)
+        return ShownExplanation(picture=path.read_bytes(), label=label)
     if concepts.is_file():
         values = pd.read_json(concepts, typ="series").astype(float)
         made = ConceptAttribution(
             tuple(map(str, values.index)), values.to_numpy(np.float32), "descending", ""
         )
-        return Subject(text=sentence(made, spec), label=label)
+        return ShownExplanation(text=sentence(made, spec), label=label)
     raise BadRatings(f"the records name {name!r}, which is not in {folder}: put picture or concepts there")
 
 
@@ -204,14 +204,14 @@ def from_study(
 
 def explained(
     stimulus: Stimulus, store: Store, label: str, spec: SentenceSpec = PASTA
-) -> tuple[Subject, Floats | None]:
+) -> tuple[ShownExplanation, Floats | None]:
     """What people saw of a stimulus, and the properties of its drawn map, None if it has none."""
     made = read_attribution(store, stimulus.attribution_key) if stimulus.explainer else None
     if isinstance(made, ConceptAttribution):
-        return Subject(text=sentence(made, spec), label=label), None
+        return ShownExplanation(text=sentence(made, spec), label=label), None
     file = stimulus.explanation_file or stimulus.image_file
     plain = None
     if isinstance(made, PixelAttribution):
         recipe = StimulusSpec.from_json(stimulus.spec).render
         plain = properties_of(strength(drawn_field(made, recipe)))
-    return Subject(picture=store.get(file), label=label), plain
+    return ShownExplanation(picture=store.get(file), label=label), plain

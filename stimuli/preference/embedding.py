@@ -20,7 +20,7 @@ REMEDY = "delete it, and its contents are encoded again"
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ShownExplanation:
     """What was rated: the picture that people saw (the PNG itself), or the sentence of a concept explanation.
 
     `other` is the picture of the perturbed copy, for questions about a pair. `label` is what the card of the
@@ -54,7 +54,7 @@ def _key(kind: str, data: bytes) -> str:
 
 
 def embed(
-    subjects: Sequence[Subject],
+    subjects: Sequence[ShownExplanation],
     encoder: PreferenceEncoder,
     labels: Sequence[str] = (),
     *,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
 from stimuli.errors import BadRatings
-from stimuli.preference.embedding import Subject
+from stimuli.preference.embedding import ShownExplanation
 from stimuli.preference.properties import properties_of
 from stimuli.preference.scores import HIGHEST, LOWEST, Floats
 from stimuli.render.heatmap import overlay
@@ -41,7 +41,7 @@ class Twin:
     `covered` float64 (n, 4), the share of each colour in what the map covers of the discs; `values` (n, Q),
     the planted ratings without noise; `ratings` (n, Q, R) of the raters, 1..5."""
 
-    subjects: tuple[Subject, ...]
+    subjects: tuple[ShownExplanation, ...]
     images: tuple[str, ...]
     methods: tuple[str, ...]
     properties: Floats
@@ -77,7 +77,7 @@ def draw_twin(
         for style in styles:
             values = _map(style, discs, rng)
             drawn = overlay(picture, PixelAttribution(values, signed=False), RECIPE)
-            subjects.append(Subject(encode(drawn)))
+            subjects.append(ShownExplanation(encode(drawn)))
             properties.append(properties_of(values, np.asarray(discs.any(axis=0))))
             under = np.array([values[disc].sum() for disc in discs])
             covered.append(under / under.sum() if under.sum() > 0 else np.full(PARTS, 1 / PARTS))

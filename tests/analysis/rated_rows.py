@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from analysis.preference.rated import Rated
-from stimuli.preference.embedding import Subject
+from stimuli.preference.embedding import ShownExplanation
 
 
 def rated(
@@ -26,7 +26,7 @@ def rated(
     pairs = [(image, method) for image in range(images) for method in range(methods)]
     names = tuple(f"m{method}" for _, method in pairs)
     told = {
-        "subjects": tuple(Subject(text=shown(*pair)) for pair in pairs),
+        "subjects": tuple(ShownExplanation(text=shown(*pair)) for pair in pairs),
         "images": tuple(f"i{image}" for image, _ in pairs),
         "methods": names,
         "makers": names,

@@ -43,6 +43,9 @@ def test_a_twin_is_fitted_told_and_repeated(tmp_path: Path, capsys: pytest.Captu
     assert "published, not recomputed" in said and "Own cells stay empty" in said
     scores = pd.read_csv(tmp_path / "a" / "scores.csv")
     assert set(scores["metric"]) == {"MSE", "QWK", "Spearman"} and len(scores) == 3 * 8 * 6
+    runs = pd.read_csv(tmp_path / "a" / "runs.csv").query("question == 'Q3'")
+    (over,) = scores.query("metric == 'QWK' and source == 'scorer' and question == 'Q3'")["mean"]
+    assert over == pytest.approx(runs["kappa"].mean()) and runs["binned"].notna().all()
     card = load(tmp_path / "a" / "scorer.safetensors").card
     assert json.loads((tmp_path / "a" / "scorer.json").read_text()) == json.loads(card.model_dump_json())
     assert (card.split["name"], card.target, card.label, card.encoder.name) == (

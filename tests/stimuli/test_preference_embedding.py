@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from stimuli.errors import BadRatings, BadSpec
-from stimuli.preference.embedding import AT_ONCE, Subject, embed
+from stimuli.preference.embedding import AT_ONCE, ShownExplanation, embed
 from stimuli.preference.encoders import Histograms, Vectors, open_encoder
 from stimuli.preference.scorer import PreferenceScorer
 from stimuli.preference.scorer_file import SavedScorer
@@ -56,14 +56,14 @@ def test_what_the_renderer_wrote_is_what_is_embedded() -> None:
     view = rng.integers(0, 256, (20, 20, 3), dtype=np.uint8)
     drawn = overlay(view, PixelAttribution(rng.random((20, 20), np.float32), signed=False), RenderSpec())
     encoder = Recording()
-    (row,) = embed([Subject(encode(drawn))], encoder)
+    (row,) = embed([ShownExplanation(encode(drawn))], encoder)
     assert (encoder.shown[0] == drawn).all()
     assert row == pytest.approx(drawn.mean(axis=(0, 1)))
 
 
 def test_each_content_is_encoded_once_and_kept() -> None:
-    subjects = [Subject(picture(k % 3), label="ab"[k % 2]) for k in range(12)] + [
-        Subject(text="ears", label="a")
+    subjects = [ShownExplanation(picture(k % 3), label="ab"[k % 2]) for k in range(12)] + [
+        ShownExplanation(text="ears", label="a")
     ]
     encoder = Recording()
     rows = embed(subjects, encoder, ("a", "b"))
@@ -74,7 +74,9 @@ def test_each_content_is_encoded_once_and_kept() -> None:
 
 def test_a_killed_embedding_goes_on(tmp_path: Path) -> None:
     count = AT_ONCE + 40
-    subjects = [Subject(encode(np.full((2, 2, 3), (k // 256, k % 256, 0), np.uint8))) for k in range(count)]
+    subjects = [
+        ShownExplanation(encode(np.full((2, 2, 3), (k // 256, k % 256, 0), np.uint8))) for k in range(count)
+    ]
     with pytest.raises(RuntimeError):
         embed(subjects, Recording(limit=AT_ONCE), folder=tmp_path)
     again = Recording()
@@ -94,24 +96,24 @@ def test_a_killed_embedding_goes_on(tmp_path: Path) -> None:
 
 def test_pairs_need_both_pictures() -> None:
     """T14: Q5 and Q6 compare two pictures, and a single overlay is another input."""
-    both = Subject(picture(1), other=picture(9))
+    both = ShownExplanation(picture(1), other=picture(9))
     assert embed([both], Recording(), pairs=True).tolist() == [[1, 1, 1, 9, 9, 9]]
     assert embed([both], Recording()).tolist() == [[1, 1, 1]]
     with pytest.raises(BadRatings, match="takes the picture and that of its perturbed copy"):
-        embed([Subject(picture(1))], Recording(), pairs=True)
+        embed([ShownExplanation(picture(1))], Recording(), pairs=True)
     with pytest.raises(BadRatings, match="give one of the two"):
-        Subject()
+        ShownExplanation()
 
 
 def test_an_unknown_label_is_told() -> None:
     """T11: the label is said, and never read off the name of a file."""
     with pytest.raises(BadRatings, match=r"the label 'owl' is none of the scorer's \(cat, dog\)"):
-        embed([Subject(picture(1), label="owl")], Recording(), ("cat", "dog"))
+        embed([ShownExplanation(picture(1), label="owl")], Recording(), ("cat", "dog"))
 
 
 def test_embeddings_of_another_encoder_are_refused() -> None:
     """T19."""
-    X = embed([Subject(picture(k)) for k in range(30)], Recording())
+    X = embed([ShownExplanation(picture(k)) for k in range(30)], Recording())
     scorer = PreferenceScorer(hidden=(4,), epochs=1).fit(X, np.tile([[1.0], [3], [5]], (10, 1)))
     saved = SavedScorer(
         scorer, card(scorer, encoder=card(scorer).encoder.model_copy(update={"digest": "f" * 64}))

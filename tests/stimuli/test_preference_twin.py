@@ -45,7 +45,7 @@ def test_a_twin_repeats_and_grows() -> None:
         ({"raters": 0}, "0 raters cannot be split"),
     ):
         with pytest.raises(BadRatings, match=said):
-            draw_twin(**given)  # type: ignore[arg-type]
+            draw_twin(**given)
 
 
 def of_new_images(twin: Twin, features: np.ndarray) -> np.ndarray:

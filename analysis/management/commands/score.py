@@ -18,7 +18,7 @@ from experiments.models import Rendering, Study
 from experiments.terminal import Terminal
 from stimuli.errors import StimulusError
 from stimuli.models import Stimulus
-from stimuli.preference.embedding import Subject, embed
+from stimuli.preference.embedding import ShownExplanation, embed
 from stimuli.preference.encoders import EMBEDDED, open_encoder
 from stimuli.preference.scorer_file import LIMITS, ScorerCard, load
 from stimuli.store.media import current_store
@@ -32,7 +32,7 @@ class Scored:
 
     name: str
     condition: str
-    subject: Subject
+    subject: ShownExplanation
 
 
 class Command(BaseCommand):
@@ -104,7 +104,9 @@ class Command(BaseCommand):
                 f"This scorer takes a label with each explanation, and {missing[0]} has none: give --labels."
             )
         return [
-            Scored(file.name, "", Subject(picture=file.read_bytes(), label=labels.get(file.name, "")))
+            Scored(
+                file.name, "", ShownExplanation(picture=file.read_bytes(), label=labels.get(file.name, ""))
+            )
             for file in files
         ]
 
