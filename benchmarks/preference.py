@@ -1,7 +1,8 @@
-"""PASTA-score: 6 questions times 5 seeds together and one by one, and a whole fit with early stopping.
+"""PASTA-score: the encoder beside its bare forward, 6 questions times 5 seeds together and one by one, and
+the whole fit of a twin.
 
-Each measurement is a process of its own, so that its time and its peak of memory are its own. Embeddings and
-ratings are drawn: good for time and memory, and no result on people.
+Each measurement is a process of its own, so that its time and its peak of memory are its own. Weights of the
+encoder and the embeddings of the two ways are drawn: good for time and memory, and no result on people.
 """
 
 from __future__ import annotations
@@ -21,15 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stimuli.preference.scorer import PreferenceScorer
-
 ROOT = Path(__file__).parent.parent
-ROWS, HELD_SHARE = 21_000, 0.1
+ROWS, HELD_SHARE, COLUMNS = 21_000, 0.1, 1050
 QUESTIONS, SEEDS = 6, 5
-WIDTHS = (512, 1050)
 COMPARED_EPOCHS = 1
 CORES = 2
 GOAL_S = 600
+PICTURES, SIDE, TAKES = 64, 224, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,44 +46,79 @@ class Fitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """Both ways of the same few epochs, and the largest difference between their predicted ratings."""
+class Preference:
+    """Seconds for `pictures` pictures, the quickest take; both ways of the same epoch with the largest
+    difference of their ratings; the whole fit."""
 
+    pictures: int
+    bare_s: float
+    embedding_s: float
     together: Fitted
     alone: Fitted
     difference: float
+    whole: Fitted
 
 
-def measure(say: Callable[[str], None]) -> tuple[list[Compared], list[Fitted]]:
-    """The comparison and the whole fit, each for every width."""
-    compared, whole = [], []
+def measure(say: Callable[[str], None]) -> Preference:
     with tempfile.TemporaryDirectory(prefix="legible-preference-") as folder:
-        for columns in WIDTHS:
-            sides, answers = [], []
-            for side in ("together", "alone"):
-                say(f"{QUESTIONS * SEEDS} heads of {columns} columns {side}")
-                file = Path(folder) / f"{side}.npy"
-                sides.append(_run(side, columns, file))
-                answers.append(np.load(file))
-            compared.append(Compared(sides[0], sides[1], float(np.abs(answers[0] - answers[1]).max())))
-        for columns in WIDTHS:
-            say(f"the whole fit on {columns} columns")
-            whole.append(_run("whole", columns, Path(folder) / "whole.npy"))
-    return compared, whole
+        say("embedding")
+        bare_s, embedding_s = json.loads(_run("embedding", folder))
+        sides, answers = [], []
+        for side in ("together", "alone"):
+            say(f"{QUESTIONS * SEEDS} heads {side}")
+            sides.append(Fitted(**json.loads(_run(side, folder))))
+            answers.append(np.load(Path(folder) / f"{side}.npy"))
+        say("the whole fit of a twin")
+        whole = Fitted(**json.loads(_run("twin", folder)))
+    difference = float(np.abs(answers[0] - answers[1]).max())
+    return Preference(PICTURES, bare_s, embedding_s, sides[0], sides[1], difference, whole)
 
 
-def _run(side: str, columns: int, file: Path) -> Fitted:
-    command = [sys.executable, "-m", "benchmarks.preference", side, str(columns), str(file)]
-    env = {**os.environ, "OMP_NUM_THREADS": str(CORES)}
+def _run(side: str, folder: str) -> str:
+    command = [sys.executable, "-m", "benchmarks.preference", side, folder]
+    env = {**os.environ, "OMP_NUM_THREADS": str(CORES), "DJANGO_SETTINGS_MODULE": "crowd.settings"}
     made = subprocess.run(command, cwd=ROOT, env=env, check=True, capture_output=True, text=True)
-    return Fitted(**json.loads(made.stdout))
+    return made.stdout.strip().splitlines()[-1]
 
 
-def drawn(columns: int) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-    """Embeddings (ROWS, columns) of 24 hidden causes, and ratings (ROWS, QUESTIONS) of them with noise."""
-    rng = np.random.default_rng(columns)
+def embedding() -> tuple[float, float]:
+    """Seconds of the bare forward and of the encoder, in turns, with a tower of random weights."""
+    import torch
+    from transformers import CLIPVisionConfig, CLIPVisionModel
+
+    from stimuli.predictors.clip import PictureTower
+    from stimuli.predictors.files.picture_settings import PictureSettings
+    from stimuli.preference.encoders import LocalModel
+
+    width: dict[str, Any] = {"hidden_size": 768, "intermediate_size": 3072}
+    shape = CLIPVisionConfig(
+        **width, num_hidden_layers=12, num_attention_heads=12, image_size=SIDE, patch_size=16
+    )
+    vision: Any = CLIPVisionModel(shape).vision_model
+    tower = PictureTower(vision, torch.nn.Identity()).eval()
+    settings = PictureSettings(SIDE, (0.48, 0.46, 0.41), (0.27, 0.26, 0.28))
+    clip: Any = type("Halves", (), {"tower": tower, "settings": settings})()
+    encoder = LocalModel("random", clip, "cpu")
+    pictures = list(np.random.default_rng(0).integers(0, 256, (PICTURES, SIDE, SIDE, 3), dtype=np.uint8))
+    inputs = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).float() / 255
+    taken: list[list[float]] = [[], []]
+    for _ in range(TAKES):
+        started = time.perf_counter()
+        with torch.inference_mode():
+            for part in torch.split(inputs, encoder.BATCH):
+                tower(part)
+        taken[0].append(time.perf_counter() - started)
+        started = time.perf_counter()
+        encoder.pictures(pictures)
+        taken[1].append(time.perf_counter() - started)
+    return min(taken[0]), min(taken[1])
+
+
+def drawn() -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """Embeddings (ROWS, COLUMNS) of 24 hidden causes, and ratings (ROWS, QUESTIONS) of them with noise."""
+    rng = np.random.default_rng(COLUMNS)
     causes = rng.normal(size=(ROWS, 24))
-    mixed = np.tanh(causes @ rng.normal(size=(24, 200)) / 5) @ rng.normal(size=(200, columns)) / 14
+    mixed = np.tanh(causes @ rng.normal(size=(24, 200)) / 5) @ rng.normal(size=(200, COLUMNS)) / 14
     wanted = [
         causes[:, q] * causes[:, q + 1] + np.maximum(causes[:, q + 2], causes[:, q + 3])
         for q in range(QUESTIONS)
@@ -93,43 +127,62 @@ def drawn(columns: int) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
     return mixed.astype(np.float32), np.clip(np.rint(ratings), 1, 5)
 
 
-def fit(side: str, columns: int) -> tuple[Fitted, NDArray[np.float64]]:
-    """One measurement in this process, and the ratings predicted for the held out rows."""
-    X, y = drawn(columns)
+def heads(side: str) -> tuple[Any, NDArray[np.float64]]:
+    """The scorers of one epoch, and the ratings that they predict for the held out rows."""
+    from stimuli.preference.scorer import PreferenceScorer
+
+    X, y = drawn()
     y = np.repeat(y, SEEDS, axis=1)
     seeds = list(range(SEEDS)) * QUESTIONS
     held = int(ROWS * HELD_SHARE)
-    options: dict[str, Any] = {} if side == "whole" else {"epochs": COMPARED_EPOCHS}
-    started = time.perf_counter(), time.process_time()
+    given: dict[str, Any] = {"epochs": COMPARED_EPOCHS}
     if side == "alone":
         scorers = [
-            PreferenceScorer(seed=seed, **options).fit(
+            PreferenceScorer(seed=seed, **given).fit(
                 X[held:], y[held:, head], validation=(X[:held], y[:held, head])
             )
             for head, seed in enumerate(seeds)
         ]
     else:
         scorers = [
-            PreferenceScorer(seed=seeds, **options).fit(X[held:], y[held:], validation=(X[:held], y[:held]))
+            PreferenceScorer(seed=seeds, **given).fit(X[held:], y[held:], validation=(X[:held], y[:held]))
         ]
-    wall_s, cpu_s = time.perf_counter() - started[0], time.process_time() - started[1]
-    answers = np.column_stack([scorer.predict(X[:held]) for scorer in scorers])
-    fitted = Fitted(
-        side=side,
-        columns=columns,
-        wall_s=wall_s,
-        cpu_s=cpu_s,
-        peak_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        epochs=int(max(scorer.arrays_["history"][:, -1, 0].max() for scorer in scorers)),
-        kappa=float(np.mean([scorer.arrays_["kappa"] for scorer in scorers])),
-    )
-    return fitted, answers
+    return scorers, np.column_stack([scorer.predict(X[:held]) for scorer in scorers])
+
+
+def twin(folder: Path) -> Any:
+    """The scorer of the twin of PASTA's size, on the released split, the largest to learn from."""
+    import django
+
+    django.setup()
+    from analysis.preference.fitting import FitPlan, fit
+    from analysis.preference.rated import from_twin
+    from stimuli.preference.encoders import Histograms
+
+    plan = FitPlan(split="released", runs=SEEDS)
+    return fit(from_twin("properties", 1000, 0), Histograms(), plan, folder, lambda *_: None).scorer
 
 
 def main() -> None:
-    side, columns, file = sys.argv[1:]
-    fitted, answers = fit(side, int(columns))
-    np.save(file, answers)
+    side, folder = sys.argv[1], Path(sys.argv[2])
+    if side == "embedding":
+        print(json.dumps(embedding()))
+        return
+    started = time.perf_counter(), time.process_time()
+    if side == "twin":
+        scorers = [twin(folder)]
+    else:
+        scorers, answers = heads(side)
+        np.save(folder / f"{side}.npy", answers)
+    fitted = Fitted(
+        side=side,
+        columns=scorers[0].n_features_in_,
+        wall_s=time.perf_counter() - started[0],
+        cpu_s=time.process_time() - started[1],
+        peak_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        epochs=int(max(np.nanmax(scorer.arrays_["history"][:, :, 0]) for scorer in scorers)),
+        kappa=float(np.mean([scorer.arrays_["kappa"] for scorer in scorers])),
+    )
     print(json.dumps(asdict(fitted)))
 
 

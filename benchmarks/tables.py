@@ -7,7 +7,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import beside, study, volume
+from benchmarks import beside, preference, study, volume
 from benchmarks.rendering import FAMILY_NAME, SIX_NAME, Group, Measured, Row
 
 BOUND_GOAL, FAMILY_GOAL, HOST_GOAL = 1.15, 8.0, 0.10
@@ -206,3 +206,32 @@ def show_beside(console: Console, taken: list[volume.Taken]) -> None:
         )
     console.print(table)
     console.print(f"F and Tukey's p of the first two are the same. {beside.MORE}")
+
+
+def show_preference(console: Console, measured: preference.Preference) -> None:
+    """The encoder beside its bare forward, the ensemble beside its heads one by one, then the whole fit."""
+    bare, ours = measured.bare_s / measured.pictures, measured.embedding_s / measured.pictures
+    console.print(
+        f"PASTA-score, embedding of {measured.pictures} pictures by a ViT-B/16-shaped CLIP tower of random "
+        f"weights: {1 / ours:.1f} images/s, bare forward {1 / bare:.1f}: {ours / bare:.2f} times the seconds"
+    )
+    heads = preference.QUESTIONS * preference.SEEDS
+    table = Table(title=f"{heads} heads on {preference.ROWS:,} embeddings, {preference.CORES} threads")
+    for head in ("", "columns", "epochs", "s", "processor s", "peak MiB", "mean kappa"):
+        table.add_column(head, justify="left" if not head else "right")
+    names = {"together": "one ensemble", "alone": "one by one", "twin": "whole fit of the twin"}
+    for row in (measured.together, measured.alone, measured.whole):
+        table.add_row(
+            names[row.side], str(row.columns), str(row.epochs), f"{row.wall_s:.0f}", f"{row.cpu_s:.0f}",
+            f"{row.peak_mib:.0f}", f"{row.kappa:.3f}",
+        )  # fmt: skip
+    console.print(table)
+    console.print(
+        f"The ensemble takes {measured.together.wall_s / measured.alone.wall_s:.2f} times the seconds of its "
+        f"heads one by one; their predicted ratings differ by {measured.difference:.1e} at most."
+    )
+    is_met = measured.whole.wall_s < preference.GOAL_S
+    console.print(
+        f"The whole fit of the twin, drawing, embedding, baseline and intervals with it: "
+        f"{measured.whole.wall_s:.0f} s {met(is_met, f'under {preference.GOAL_S} s')}"
+    )

@@ -169,8 +169,8 @@ def from_study(
     rows = rated_once(rating_rows(kept))
     if rows.empty:
         raise BadRatings(
-            f'"{study.slug}" has no ratings of origin {origin} that count: wait for people, or name another '
-            "--origin"
+            f'"{study.slug}" has no ratings of origin {origin} that count: wait for '
+            "people, or name another --origin"
         )
     units = list(dict.fromkeys(zip(rows["item"], rows["condition"], strict=True)))
     renderings = {
