@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from stimuli.datasets import open_dataset
-from stimuli.errors import BadSpec, NotApplicable, StimulusError
-from stimuli.explainers import bound, check_explainer, is_recorded
+from stimuli.errors import BadSpec, NotApplicable, ShapeMismatch, StimulusError
+from stimuli.explainers import RECORDED, bound, check_explainer, is_recorded, tied, version_of
 from stimuli.explainers.targets import Target
 from stimuli.library.given import (
     DEFAULT,
@@ -54,7 +54,7 @@ from stimuli.render.recipe import RenderSpec
 from stimuli.render.sheet import contact_sheet
 from stimuli.spec import Component, StimulusSpec
 from stimuli.store import MemoryStore
-from stimuli.store.files import read_view
+from stimuli.store.files import keep_recorded, read_view
 from stimuli.survey import PredictedItem, Source, inapplicable, spec_for, survey
 from stimuli.types import Attribution, PixelAttribution, Pixels, Plane, Progress, silent
 
@@ -221,6 +221,33 @@ def measure(
                 rows.append((*start, value, about.unit, about.better, reason))
     columns = ["picture", "predicted", "method", "metric", "scores", "value", "unit", "better", "reason"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def with_maps(result: Explanations, maps: Mapping[str, NDArray[np.float32]]) -> Explanations:
+    """The same pictures explained by maps of one's own, by title: float32 (N, H, W) on the network's grid, in
+    the order of `result.names`, larger is more important, signed if any has a value below 0.
+
+    They are measured and drawn as those of any method. ShapeMismatch for another shape, NotApplicable for
+    values that are not finite.
+    """
+    height, width = result.views[0].shape[:2]
+    wanted = len(result.names), height, width
+    first = next(iter(result.specs.values()))
+    made, specs = {}, {}
+    for title, values in maps.items():
+        if values.shape != wanted:
+            raise ShapeMismatch(f"the maps of {title!r} have the shape {values.shape}: {wanted} is needed")
+        if not np.isfinite(values).all():
+            raise NotApplicable(f"the maps of {title!r} have values that are not finite")
+        is_signed = bool((values < 0).any())
+        made[title] = tuple(PixelAttribution(np.ascontiguousarray(v, np.float32), is_signed) for v in values)
+        named = (Component(RECORDED, {"kind": "image", "digest": keep_recorded(result.bench.store, each)})
+                 for each in made[title])  # fmt: skip
+        specs[title] = tuple(
+            tied(replace(spec, explainer=component, version=version_of(component), packages=()))
+            for spec, component in zip(first, named, strict=True)
+        )
+    return replace(result, made=MappingProxyType(made), specs=MappingProxyType(specs))
 
 
 def draw(result: Explanations, recipe: Recipe = DEFAULT) -> dict[str, tuple[Pixels, ...]]:

@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from analysis.preference import fitting
 from analysis.records import Record, as_text
 from experiments.models import Rendering, Response, Study
-from stimuli.models import Stimulus
+from stimuli.models import Measurement, Stimulus
 from stimuli.preference.scorer_file import load
 from stimuli.preference.twin import draw_twin
 from stimuli.render.heatmap import overlay
@@ -24,6 +24,7 @@ from stimuli.store.files import keep_attribution, keep_picture
 from stimuli.store.media import current_store
 from stimuli.types import ConceptAttribution, PixelAttribution
 from tests.analysis.stored import as_ratings, opened, rater
+from tests.world import write_study
 
 IMAGES = 14
 
@@ -45,7 +46,7 @@ def test_a_twin_is_fitted_told_and_repeated(tmp_path: Path, capsys: pytest.Captu
     assert set(scores["metric"]) == {"MSE", "QWK", "Spearman"} and len(scores) == 3 * 8 * 6
     runs = pd.read_csv(tmp_path / "a" / "runs.csv").query("question == 'Q3'")
     (over,) = scores.query("metric == 'QWK' and source == 'scorer' and question == 'Q3'")["mean"]
-    assert over == pytest.approx(runs["kappa"].mean()) and runs["binned"].notna().all()
+    assert over == pytest.approx(runs["kappa"].mean()) and "binned" in runs
     card = load(tmp_path / "a" / "scorer.safetensors").card
     assert json.loads((tmp_path / "a" / "scorer.json").read_text()) == json.loads(card.model_dump_json())
     assert (card.split["name"], card.target, card.label, card.encoder.name) == (
@@ -256,3 +257,46 @@ def test_a_study_is_fitted_and_another_scored(
     study.save()
     with pytest.raises(CommandError, match='ratings come from "rating" alone'):
         fit(tmp_path / "more", study.slug)
+
+
+@pytest.mark.django_db
+def test_a_mixture_counts_winners_and_their_faithfulness(
+    study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fit(tmp_path / "out", study.slug, "--split", "method_out")
+    for stimulus in Stimulus.objects.exclude(spec__explainer=None):
+        Measurement.objects.create(
+            stimulus=stimulus, key="deletion", metric="deletion", parameters={"steps": 10}, version=2,
+            value=0.25 if stimulus.explainer == "grad_cam" else 0.75, measured_at="2026-11-01T10:00Z",
+        )  # fmt: skip
+    given = ("mixture", str(tmp_path / "out" / "scorer.safetensors"), study.slug)
+    call_command(*given, "--out", str(tmp_path / "mix"))
+    said = capsys.readouterr().out
+    assert "not recomputed" in said and ".0627" in said
+    table = pd.read_csv(tmp_path / "mix" / "predicted.csv")
+    best = table.loc[table.groupby("item")["predicted"].idxmax()]
+    assert best["is_chosen"].all() and (table.groupby("item").size() == 2).all()
+    (beside,) = pd.read_csv(tmp_path / "mix" / "beside.csv").to_dict("records")
+    share = (best["condition"] == "grad_cam").mean()
+    assert beside["chosen"] == pytest.approx(0.75 - 0.5 * share) and beside["all"] == pytest.approx(0.5)
+    for name in ("winners.svg", "winners.pdf"):
+        assert (tmp_path / "mix" / name).stat().st_size > 1000
+    with pytest.raises(CommandError, match="does not answer 'q9'; known are q1, q2"):
+        call_command(*given, "--out", str(tmp_path / "mix"), "--question", "q9")
+
+
+@pytest.mark.pure
+def test_steering_prints_what_it_costs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fit(tmp_path / "out", "--twin", "properties", "--images", str(IMAGES))
+    path = write_study(tmp_path / "study")
+    given = ("steer", str(tmp_path / "out" / "scorer.safetensors"), str(path), "--pictures", "2")
+    call_command(*given, "--masks", "64", "--question", "Q2", "--out", str(tmp_path / "steered"))
+    said = capsys.readouterr().out
+    assert "Steered RISE, mean over pictures" in said and "only a prediction study tells" in said
+    table = pd.read_csv(tmp_path / "steered" / "steering.csv")
+    assert sorted(set(table["lambda"])) == [0, 0.25, 0.5, 0.75, 1] and len(table) == 10
+    assert table["predicted"].between(1, 5).all() and table["deletion"].between(0, 1).all()
+    for name in ("steering.svg", "steering.pdf", "sheet.png"):
+        assert (tmp_path / "steered" / name).stat().st_size > 1000
+    with pytest.raises(CommandError, match="--pictures takes 1 to 50"):
+        call_command(*given[:-1], "0", "--out", str(tmp_path / "more"))

@@ -1,0 +1,70 @@
+"""What commands share that apply a fitted scorer: its options, and the pictures of a study."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis.preference.rated import explained
+from experiments.errors import StudyError
+from experiments.models import Rendering, Study
+from stimuli.models import Stimulus
+from stimuli.preference.embedding import ShownExplanation
+from stimuli.preference.encoders import EMBEDDED, PreferenceEncoder, open_encoder
+from stimuli.preference.scorer_file import SavedScorer, ScorerCard, load
+from stimuli.store.media import current_store
+
+
+@dataclass(frozen=True, slots=True)
+class ToScore:
+    """What is scored: its name, the condition of the study if it has one, and what people would see."""
+
+    name: str
+    condition: str
+    shown: ShownExplanation
+
+
+def add_scorer(parser: ArgumentParser) -> None:
+    parser.add_argument("scorer", type=Path, help="the file that fit_preference wrote")
+    parser.add_argument("--encoder", default=EMBEDDED, metavar="DIR", help="the one that it was fitted with")
+    parser.add_argument("--device", default="cpu", help="where the encoder runs (cpu)")
+
+
+def opened(options: dict[str, Any]) -> tuple[SavedScorer, PreferenceEncoder]:
+    """Scorer and encoder of these options. Raises BadSpec for either."""
+    return load(options["scorer"]), open_encoder(options["encoder"], options["device"])
+
+
+def question_of(card: ScorerCard, asked: str) -> str:
+    """The question that was asked for, or the first. Raises BadRatings for one that it does not answer."""
+    names = list(dict.fromkeys(head.question for head in card.heads))
+    if asked and asked not in names:
+        raise StudyError(f"The scorer does not answer {asked!r}; known are {', '.join(names)}.")
+    return asked or names[0]
+
+
+def of_study(slug: str, card: ScorerCard) -> list[ToScore]:
+    """Every explanation of a study that is rendered, without perturbed copies. Raises StudyError for none."""
+    study = Study.objects.filter(slug=slug).first()
+    if study is None:
+        raise StudyError(f'There is no study "{slug}" here.')
+    rows = Rendering.objects.filter(item__study=study, item__copy_of=None)
+    rows = rows.select_related("item", "condition", "stimulus").order_by("condition__ordinal", "item__key")
+    store, made = current_store(), []
+    for row in rows:
+        if not row.stimulus.explainer or row.stimulus.state != Stimulus.State.DONE:
+            continue
+        label = {"truth": row.item.truth, "predicted": row.item.predicted}.get(card.label, "")
+        shown = explained(row.stimulus, store, label)[0]
+        made.append(ToScore(row.item.key, row.condition.name, shown))
+    if not made:
+        raise StudyError(f'"{slug}" has no explanation that is rendered; run build_stimuli {slug}.')
+    return made
+
+
+def heads_of(card: ScorerCard, question: str) -> Sequence[bool]:
+    """Which heads answer the question."""
+    return [head.question == question for head in card.heads]
