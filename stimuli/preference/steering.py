@@ -3,7 +3,7 @@
 A mask counts by lambda x S_pasta + (1 - lambda) x S_prob: the predicted rating of the picture on which the
 mask is drawn, brought from 1..5 to 0-1, and the network's probability of the explained class behind the mask
 [Kazmierczak et al. 2025]. Both are of the same masks, so lambda 0 is RISE and lambda 1 shows what the scorer
-likes, whatever the network does.
+likes without regard to the network.
 """
 
 from __future__ import annotations
