@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from analysis.preference.rated import Rated
 from stimuli.errors import BadRatings
 
-SplitName = Literal["released", "strict", "dataset_out", "method_out"]
+SplitName = Literal["strict", "images", "released", "dataset_out", "method_out"]
 SPLITS: tuple[SplitName, ...] = get_args(SplitName)
 TRAIN_SHARE, HELD_SHARE = 0.7, 0.15
 COINCIDE_SHARE = 0.5
@@ -50,14 +50,17 @@ def splits_of(rated: Rated, name: SplitName, seeds: Sequence[int]) -> list[Split
 
     "released": 70 % of the images times 70 % of the methods to learn from, what is outside both halved into
     validation and test by explanation, as PASTA's code does. "strict": no image, method, model or equal
-    picture in two sets. "dataset_out", "method_out": the test is of a dataset or a method that nothing was
-    learned from, and of images of its own. Raises BadRatings if a set stays empty.
+    picture in two sets. "images": no image or equal picture in two sets, all methods in each. "dataset_out",
+    "method_out": the test is of a dataset or a method that nothing was learned from, and of images of its
+    own. Raises BadRatings if a set stays empty.
     """
     if name not in SPLITS:
         raise BadRatings(f"there is no split {name!r}: known are {', '.join(SPLITS)}")
     if name == "released":
         return [_checked(_released(rated, seed)) for seed in seeds]
     makers, images = _alike(rated, rated.makers, rated.images), _alike(rated, rated.images, rated.methods)
+    if name == "images":
+        return [_checked(_images(rated, images, seed)) for seed in seeds]
     if name == "strict":
         return [_checked(_strict(rated, images, makers, seed)) for seed in seeds]
     held = list(rated.datasets) if name == "dataset_out" else makers
@@ -83,6 +86,11 @@ def _strict(rated: Rated, images: Sequence[str], makers: Sequence[str], seed: in
     image, maker = (_thirds(names, rng) for names in (images, makers))
     sets = [np.flatnonzero((image == part) & (maker == part)) for part in range(3)]
     return _without_twice(rated, "strict", sets)
+
+
+def _images(rated: Rated, images: Sequence[str], seed: int) -> Split:
+    part = _thirds(images, np.random.default_rng(seed))
+    return _without_twice(rated, "images", [np.flatnonzero(part == place) for place in range(3)])
 
 
 def _out(

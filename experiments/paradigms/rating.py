@@ -93,7 +93,8 @@ class RatingDesign(base.Design):
     questions of `asked` and says what they compare; one that is not PASTA's needs it.
 
     `explanations_per_item` of an item's explanations are drawn by the seed, every condition as often as any
-    other; None: all. `anchors` explanations stand in every list besides, again in later sessions of a
+    other; None: all. With `explanations`, pairs of an item and a condition, these alone are rated. `anchors`
+    explanations stand in every list besides, again in later sessions of a
     person, and are no part of the rounds.
     """
 
@@ -103,6 +104,7 @@ class RatingDesign(base.Design):
     asked: tuple[Id, ...] = Field(QUESTIONS, min_length=1, max_length=12)
     wording: tuple[RatingQuestion, ...] = Field((), max_length=12)
     explanations_per_item: int | None = Field(None, ge=1, le=1000)
+    explanations: tuple[tuple[str, str], ...] = Field((), max_length=100_000)
     anchors: int = Field(0, ge=0, le=50)
     perturbations: Perturbations = Perturbations()
     min_view_ms: int = Field(1500, ge=0, le=60_000)
@@ -152,7 +154,7 @@ class Rating(BaseParadigm):
         every = explanations_of(pool)
         anchors = drawn_anchors(every, design.anchors, streams)
         apart, items = set(anchors), {item.key: item for item in pool.items}
-        rest = [unit for unit in every if unit not in apart]
+        rest = [unit for unit in _named(every, design.explanations) if unit not in apart]
         rated = drawn_explanations(rest, design.explanations_per_item, streams)
         rows = design.rows
         parts = [rows] if design.questions == "together" else [(row,) for row in rows]
@@ -317,6 +319,16 @@ def drawn_explanations(
         times.update(chosen)
         drawn.update((names[place], condition) for condition in chosen)
     return tuple(unit for unit in every if unit in drawn)
+
+
+def _named(every: Sequence[Explanation], named: Sequence[Explanation]) -> Sequence[Explanation]:
+    """Those that the design names, or all if it names none. BadDesign for one that the study lacks."""
+    if strange := sorted(set(named) - set(every)):
+        raise base.BadDesign(
+            f"[design] explanations names {list(strange[0])}, and {len(strange)} of {len(named)} are none of "
+            "the study's: name pairs of an item and a condition, as rate_next writes them"
+        )
+    return [unit for unit in every if unit in set(named)] if named else every
 
 
 def _has_pair(pool: base.Pool, explanation: Explanation, row: RatingQuestion) -> bool:

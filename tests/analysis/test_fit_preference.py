@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -300,3 +301,21 @@ def test_steering_prints_what_it_costs(tmp_path: Path, capsys: pytest.CaptureFix
         assert (tmp_path / "steered" / name).stat().st_size > 1000
     with pytest.raises(CommandError, match="--pictures takes 1 to 50"):
         call_command(*given[:-1], "0", "--out", str(tmp_path / "more"))
+
+
+@pytest.mark.django_db
+def test_what_is_rated_next_makes_the_next_study(study: Study, tmp_path: Path) -> None:
+    """The lines are those of a follow-up study, which rates these and nothing else."""
+    fit(tmp_path / "out", study.slug, "--split", "method_out")
+    scorer = str(tmp_path / "out" / "scorer.safetensors")
+    with pytest.raises(CommandError, match="explanations of .* have ratings: none is left"):
+        call_command("rate_next", scorer, study.slug, "--out", str(tmp_path / "next.toml"))
+    answers = Response.objects.filter(trial__kind="rate")
+    dropped = sorted(set(answers.values_list("trial__item__key", "trial__condition__name")))[:5]
+    for item, condition in dropped:
+        Response.objects.filter(trial__item__key=item, trial__condition__name=condition).delete()
+    call_command("rate_next", scorer, study.slug, "--count", "3", "--out", str(tmp_path / "next.toml"))
+    named = [tuple(pair) for pair in tomllib.loads((tmp_path / "next.toml").read_text())["explanations"]]
+    assert len(set(named)) == 3 and set(named) <= set(dropped)
+    with pytest.raises(CommandError, match="cannot be written"):
+        call_command("rate_next", scorer, study.slug, "--out", str(tmp_path / "next.toml"))

@@ -32,6 +32,15 @@ def test_the_released_split_leaves_what_the_paper_s_code_leaves() -> None:
     assert not set(split.validation) & set(split.test)
 
 
+def test_new_images_leave_all_methods_in() -> None:
+    made = rated(40, 14)
+    (split,) = splits_of(made, "images", [2])
+    images, methods = of(made, split, "images"), of(made, split, "methods")
+    assert not any(first & second for first, second in combinations(images, 2))
+    assert methods[0] == methods[1] == methods[2] and len(methods[0]) == 14
+    assert split.counts == {"train": 28 * 14, "validation": 6 * 14, "test": 6 * 14, "discarded": 0}
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_strict_split_shares_nothing(seed: int) -> None:
     made = rated(40, 14)
@@ -64,7 +73,7 @@ def test_no_picture_stands_in_two_sets() -> None:
     """Empty maps of different methods look the same on the same image, and images may repeat."""
     pairs = tuple("ab"[i // 2 % 2] for i in range(30) for _ in range(8))
     made = rated(30, 8, shown=lambda i, m: f"{i // 2} {m}", datasets=pairs)
-    for name in ("strict", "dataset_out", "method_out"):
+    for name in ("strict", "images", "dataset_out", "method_out"):
         for split in splits_of(made, name, [1]):
             seen = [{made.subjects[row].digest for row in getattr(split, part)} for part in PARTS]
             assert not any(first & second for first, second in combinations(seen, 2))
@@ -94,7 +103,7 @@ def test_what_cannot_be_split_is_told() -> None:
     alike = rated(20, 4, datasets=("a",) * 80)
     with pytest.raises(BadRatings, match="all explanations are of one dataset, 'a'"):
         splits_of(alike, "dataset_out", [0])
-    with pytest.raises(BadRatings, match="no split 'random': known are released, strict"):
+    with pytest.raises(BadRatings, match="no split 'random': known are strict, images"):
         splits_of(alike, "random", [0])  # type: ignore[arg-type]
 
 

@@ -265,3 +265,11 @@ def test_it_plans_the_published_size_in_bounded_memory() -> None:
     assert answers == 5 * 21_105 * 6 > pasta.RATINGS
     assert lists == 5 * -(-21_105 // 20)
     assert peak < 60e6, f"{peak / 1e6:.0f} MB"
+
+
+def test_it_rates_the_explanations_that_the_design_names_alone() -> None:
+    named = [["i3", "c1"], ["i3", "c2"], ["i7", "c2"]]
+    drawn = rated(plans(copied(), explanations=named, raters_per_explanation=4, asked=["q1"]))
+    assert drawn == {(item, condition, "q1"): 4 for item, condition in named}
+    with pytest.raises(BadDesign, match=r"names \['i99', 'c1'\], and 1 of 4 are none of the study's"):
+        plans(copied(), explanations=[*named, ["i99", "c1"]])
