@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from analysis.preference.rated import explained
 from experiments.errors import StudyError
 from experiments.models import Rendering, Study
@@ -15,7 +18,10 @@ from stimuli.models import Stimulus
 from stimuli.preference.embedding import ShownExplanation
 from stimuli.preference.encoders import EMBEDDED, PreferenceEncoder, open_encoder
 from stimuli.preference.scorer_file import SavedScorer, ScorerCard, load
+from stimuli.preference.scores import HIGHEST, LOWEST
 from stimuli.store.media import current_store
+
+END_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,18 @@ def of_study(slug: str, card: ScorerCard) -> list[ToScore]:
     if not made:
         raise StudyError(f'"{slug}" has no explanation that is rendered; run build_stimuli {slug}.')
     return made
+
+
+def at_ends(predicted: ArrayLike) -> str:
+    """A sentence if predicted ratings lie at an end of the scale; "" if few do."""
+    values = np.asarray(predicted, dtype=np.float64).ravel()
+    count = int(((values <= LOWEST) | (values >= HIGHEST)).sum())
+    if count <= END_SHARE * values.size:
+        return ""
+    return (
+        f"{count} of {values.size} predicted ratings lie at an end of the scale: these pictures are unlike "
+        "those that the scorer learned from, and it cannot tell them apart."
+    )
 
 
 def heads_of(card: ScorerCard, question: str) -> Sequence[bool]:

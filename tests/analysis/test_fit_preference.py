@@ -13,6 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from analysis.preference import fitting
+from analysis.preference.applying import at_ends
 from analysis.records import Record, as_text
 from experiments.models import Rendering, Response, Study
 from stimuli.models import Measurement, Stimulus
@@ -169,6 +170,12 @@ def test_what_cannot_be_fitted_is_told(tmp_path: Path) -> None:
         with pytest.raises(CommandError, match=said):
             fit(tmp_path / "out", *given)
     assert not (tmp_path / "out" / "scorer.safetensors").exists()
+
+
+@pytest.mark.pure
+def test_predictions_at_the_ends_are_told() -> None:
+    assert at_ends([1.2, 3, 4, 4.9, 5]) == ""
+    assert at_ends([[1, 5], [3, 4]]).startswith("2 of 4 predicted ratings lie at an end of the scale")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from analysis.exports.delimited import guarded, write_rows
-from analysis.preference.applying import ToScore, add_scorer, heads_of, of_study, opened, question_of
+from analysis.preference.applying import ToScore, add_scorer, at_ends, heads_of, of_study, opened, question_of
 from analysis.preference.figures import winners, write_figure
 from analysis.reports.faithfulness import newest
 from analysis.tables import read_frames
@@ -77,6 +77,8 @@ class Command(StudyCommand):
                 )
             else:
                 terminal.line("No metric was measured of these explanations; name some in [[metrics]].")
+            if told := at_ends(scores):
+                terminal.line(told, "yellow")
             terminal.line(PUBLISHED)
             terminal.line(LIMITS)
             _write(out, rows, scores.tolist(), made, beside)

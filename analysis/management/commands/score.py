@@ -12,7 +12,7 @@ import pandas as pd
 from django.core.management.base import CommandError
 
 from analysis.exports.delimited import guarded, write_rows
-from analysis.preference.applying import ToScore, add_scorer, of_study, opened
+from analysis.preference.applying import ToScore, add_scorer, at_ends, of_study, opened
 from experiments.management.base import StudyCommand
 from experiments.terminal import Terminal
 from stimuli.errors import StimulusError
@@ -68,6 +68,8 @@ class Command(StudyCommand):
                 shown.index, shown.to_numpy(), strict=True
             )]  # fmt: skip
             terminal.table("Predicted ratings, 1 to 5; no person was asked", (groups, *shown.columns), cells)
+            if told := at_ends(table["predicted"]):
+                terminal.line(told, "yellow")
             terminal.line(LIMITS)
             if out is not None:
                 _write(table, out)

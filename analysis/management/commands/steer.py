@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from analysis.exports.delimited import guarded, write_rows
-from analysis.preference.applying import add_scorer, opened, question_of
+from analysis.preference.applying import add_scorer, at_ends, opened, question_of
 from analysis.preference.figures import steering as figure_of
 from analysis.preference.figures import write_figure
 from experiments.definition import StudyDefinition
@@ -66,6 +67,8 @@ class Command(StudyCommand):
                 "Steered RISE, mean over pictures", ("lambda", "predicted rating", *METRICS), cells
             )
             terminal.line("Lower deletion and higher insertion are more faithful to the network.")
+            if said := at_ends([row["predicted"] for row in rows]):
+                terminal.line(said, "yellow")
             terminal.line(LIMITS)
             terminal.line(f"{out}: steering.svg, steering.pdf, sheet.png, steering.csv.")
 
@@ -95,6 +98,7 @@ class Command(StudyCommand):
             )  # fmt: skip
             for share, values in made.items():
                 maps.setdefault(f"lambda {share:g}", []).append(values)
+        base = replace(base, names=tuple(item.key for item in items))
         result = with_maps(base, {title: np.stack(values) for title, values in maps.items()})
         table = measure(result, METRICS, plan.recipe, terminal.progress).set_index(
             ["picture", "method", "metric"]
@@ -107,7 +111,7 @@ class Command(StudyCommand):
                 told = {metric: float(table.loc[(name, title, metric), "value"]) for metric in METRICS}
                 score = float(predicts.of([drawn[title][place]], label)[0])
                 share = float(title.partition(" ")[2])
-                rows.append({"picture": items[place].key, "lambda": share, "predicted": score, **told})
+                rows.append({"picture": name, "lambda": share, "predicted": score, **told})
         out.mkdir(parents=True, exist_ok=True)
         write_figure(figure_of(rows, METRICS), out, "steering")
         sheet(result, plan.recipe).save(out / "sheet.png")
