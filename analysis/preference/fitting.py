@@ -48,14 +48,22 @@ class Fitted:
     evaluation: Evaluation
 
 
-def fit(rated: Rated, encoder: PreferenceEncoder, plan: FitPlan, folder: Path, progress: Progress) -> Fitted:
+def fit(
+    rated: Rated,
+    encoder: PreferenceEncoder,
+    plan: FitPlan,
+    folder: Path,
+    progress: Progress,
+    embeddings: Path | None = None,
+) -> Fitted:
     """Fit and evaluate. `folder` keeps embeddings and the state of the training, from which an interrupted
-    fit goes on. Raises BadRatings for ratings, splits or labels that cannot be learned from.
+    fit goes on; `embeddings` names another place for the former. Raises BadRatings for ratings, splits or
+    labels that cannot be learned from.
     """
     _check(rated)
     labels = tuple(sorted({subject.label for subject in rated.subjects})) if plan.label != "none" else ()
     vectors = embed(
-        rated.subjects, encoder, labels, folder=folder / "embeddings",
+        rated.subjects, encoder, labels, folder=embeddings or folder / "embeddings",
         progress=lambda done, total: progress("embedding", done, total),
     )  # fmt: skip
     seeds = list(range(plan.seed, plan.seed + plan.runs))

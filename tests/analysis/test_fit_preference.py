@@ -326,3 +326,24 @@ def test_what_is_rated_next_makes_the_next_study(study: Study, tmp_path: Path) -
     assert len(set(named)) == 3 and set(named) <= set(dropped)
     with pytest.raises(CommandError, match="cannot be written"):
         call_command("rate_next", scorer, study.slug, "--out", str(tmp_path / "next.toml"))
+
+
+@pytest.mark.pure
+def test_an_ablation_leaves_out_one_part_at_a_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whole and "whole" agree with a fit by itself; the cosine as released has no gradient, so leaving it out
+    is the same."""
+    given = ("--twin", "properties", "--images", str(IMAGES), "--runs", "2", "--epochs", "3")
+    call_command("ablate_preference", *given, "--out", str(tmp_path / "parts"))
+    assert "Mean over 6 questions" in capsys.readouterr().out
+    rows = pd.read_csv(tmp_path / "parts" / "ablation.csv").set_index("name")
+    fit(tmp_path / "whole", *given[:4])
+    scores = pd.read_csv(tmp_path / "whole" / "scores.csv").query("metric == 'QWK' and source == 'scorer'")
+    assert rows.loc["whole", "kappa"] == pytest.approx(scores["mean"].mean())
+    assert rows.loc["cosine as released", "kappa"] == rows.loc["without cosine", "kappa"]
+    assert rows.loc["label left out", "kappa"] == rows.loc["whole", "kappa"]
+    assert rows["kappa"].nunique() > 4
+    assert (tmp_path / "parts" / "ablation.svg").stat().st_size > 1000
+    with pytest.raises(CommandError, match="already holds an ablation"):
+        call_command("ablate_preference", *given, "--out", str(tmp_path / "parts"))

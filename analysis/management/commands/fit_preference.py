@@ -26,11 +26,8 @@ from stimuli.store.media import current_store
 SCORER_FILE = "scorer.safetensors"
 
 
-class Command(BaseCommand):
-    help = (
-        "Fit a scorer that predicts people's ratings of explanations, from a finished study of ratings or "
-        "from files in PASTA's format. Interrupted, it goes on where it was."
-    )
+class Fitting(BaseCommand):
+    """The options of commands that fit: where ratings come from, and how they are learned."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", nargs="?", default="", help='a study of the paradigm "rating"')
@@ -70,12 +67,11 @@ class Command(BaseCommand):
             "--out", type=Path, required=True, metavar="DIR", help="where scorer and scores are written"
         )
 
-    def handle(self, *args: Any, out: Path, **options: Any) -> None:
-        if (out / SCORER_FILE).exists():
-            raise CommandError(f"{out} already holds a scorer; name another --out.")
+    def plan(self, options: dict[str, Any]) -> FitPlan:
+        """Raises CommandError for a number of runs that cannot be."""
         if not 1 <= options["runs"] <= 50:
             raise CommandError(f"--runs is {options['runs']}; take 1 to 50.")
-        plan = FitPlan(
+        return FitPlan(
             split=options["split"],
             runs=options["runs"],
             seed=options["seed"],
@@ -84,22 +80,8 @@ class Command(BaseCommand):
             licence=options["licence"],
             options=(("epochs", options["epochs"]),),
         )
-        with Terminal() as terminal:
-            try:
-                rated = self._rated(options, terminal)
-                encoder = open_encoder(options["encoder"], options["device"])
-                out.mkdir(parents=True, exist_ok=True)
-                made = fit(rated, encoder, plan, out, terminal.progress)
-            except (StimulusError, BadRecords, StatsError) as error:
-                raise CommandError(str(error)) from error
-            except OSError as error:
-                raise CommandError(f"{error.filename or out}: {error.strerror}.") from error
-            write(out, made.splits, made.evaluation)
-            save(out / SCORER_FILE, made.scorer, made.card)
-            tell(terminal, rated, made.splits, made.evaluation, encoder.name)
-            terminal.line(f"{out / SCORER_FILE}: for score, with its card beside it.")
 
-    def _rated(self, options: dict[str, Any], terminal: Terminal) -> Rated:
+    def rated(self, options: dict[str, Any], terminal: Terminal) -> Rated:
         given = [name for name in ("study", "records", "twin") if options[name]]
         if len(given) != 1:
             raise CommandError(
@@ -121,3 +103,29 @@ class Command(BaseCommand):
             label=options["label"],
             progress=terminal.progress,
         )
+
+
+class Command(Fitting):
+    help = (
+        "Fit a scorer that predicts people's ratings of explanations, from a finished study of ratings or "
+        "from files in PASTA's format. Interrupted, it goes on where it was."
+    )
+
+    def handle(self, *args: Any, out: Path, **options: Any) -> None:
+        if (out / SCORER_FILE).exists():
+            raise CommandError(f"{out} already holds a scorer; name another --out.")
+        plan = self.plan(options)
+        with Terminal() as terminal:
+            try:
+                rated = self.rated(options, terminal)
+                encoder = open_encoder(options["encoder"], options["device"])
+                out.mkdir(parents=True, exist_ok=True)
+                made = fit(rated, encoder, plan, out, terminal.progress)
+            except (StimulusError, BadRecords, StatsError) as error:
+                raise CommandError(str(error)) from error
+            except OSError as error:
+                raise CommandError(f"{error.filename or out}: {error.strerror}.") from error
+            write(out, made.splits, made.evaluation)
+            save(out / SCORER_FILE, made.scorer, made.card)
+            tell(terminal, rated, made.splits, made.evaluation, encoder.name)
+            terminal.line(f"{out / SCORER_FILE}: for score, with its card beside it.")
