@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,10 @@ from analysis.preference.rated import explained
 from experiments.errors import StudyError
 from experiments.models import Rendering, Study
 from stimuli.models import Stimulus
-from stimuli.preference.embedding import ShownExplanation
+from stimuli.preference.embedding import ShownExplanation, embed
 from stimuli.preference.encoders import EMBEDDED, PreferenceEncoder, open_encoder
 from stimuli.preference.scorer_file import SavedScorer, ScorerCard, load
-from stimuli.preference.scores import HIGHEST, LOWEST
+from stimuli.preference.scores import HIGHEST, LOWEST, Floats
 from stimuli.store.media import current_store
 
 END_SHARE = 0.2
@@ -69,6 +69,17 @@ def of_study(slug: str, card: ScorerCard) -> list[ToScore]:
     if not made:
         raise StudyError(f'"{slug}" has no explanation that is rendered; run build_stimuli {slug}.')
     return made
+
+
+def predicted_of(
+    rows: Sequence[ToScore],
+    saved: SavedScorer,
+    encoder: PreferenceEncoder,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Floats:
+    """Predicted ratings, 1..5, float64 (n, heads)."""
+    vectors = embed([row.shown for row in rows], encoder, saved.card.labels, progress=progress)
+    return saved.predict(vectors, encoder).reshape(len(rows), -1)
 
 
 def at_ends(predicted: ArrayLike) -> str:

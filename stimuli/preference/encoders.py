@@ -29,8 +29,8 @@ Vectors = NDArray[np.float32]
 EMBEDDED = "histograms"
 
 
-class PreferenceEncoder(Protocol):
-    """Pictures and texts as vectors of one space; equal digests mean equal vectors."""
+class NamedEncoder(Protocol):
+    """Equal digests mean equal vectors, of `size` numbers."""
 
     @property
     def name(self) -> str: ...
@@ -38,6 +38,10 @@ class PreferenceEncoder(Protocol):
     def digest(self) -> str: ...
     @property
     def size(self) -> int: ...
+
+
+class PreferenceEncoder(NamedEncoder, Protocol):
+    """Pictures and texts as vectors of one space."""
 
     def pictures(self, pictures: Sequence[Pixels]) -> Vectors:
         """float32 (n, size) of uint8 (H, W, 3), each of its own H and W."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from stimuli.errors import BadRatings, BadSpec
+from stimuli.preference.encoders import NamedEncoder
 from stimuli.preference.scorer import PreferenceScorer
 from stimuli.preference.scores import Floats, Target
 from stimuli.preference.sealed import seal, unseal, write_whole
@@ -27,17 +28,6 @@ LIMITS = (
 )
 AT_WORK = ("device", "n_jobs")
 """Parameters of the machine that a scorer was trained on; they are no part of it."""
-
-
-class Embedder(Protocol):
-    """What a scorer asks of an encoder: equal digests mean equal vectors, of `size` numbers."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def digest(self) -> str: ...
-    @property
-    def size(self) -> int: ...
 
 
 class EncoderCard(BaseModel):
@@ -91,7 +81,7 @@ class SavedScorer:
     scorer: PreferenceScorer
     card: ScorerCard
 
-    def predict(self, vectors: ArrayLike, encoder: Embedder) -> Floats:
+    def predict(self, vectors: ArrayLike, encoder: NamedEncoder) -> Floats:
         """As PreferenceScorer.predict, of embeddings that `encoder` made.
 
         Raises BadRatings for an encoder with another digest than the one it was trained with.

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from analysis.exports.delimited import guarded, write_rows
-from analysis.preference.applying import ToScore, add_scorer, at_ends, heads_of, of_study, opened, question_of
+from analysis.preference.applying import (
+    ToScore,
+    add_scorer,
+    at_ends,
+    heads_of,
+    of_study,
+    opened,
+    predicted_of,
+    question_of,
+)
 from analysis.preference.figures import winners, write_figure
 from analysis.reports.faithfulness import newest
 from analysis.tables import read_frames
 from experiments.management.base import StudyCommand, study_of
 from experiments.terminal import Terminal
 from stimuli.errors import StimulusError
-from stimuli.preference.embedding import embed
 from stimuli.preference.mixture import Mixture, means, mixture
 from stimuli.preference.scorer_file import LIMITS
 
@@ -45,13 +54,7 @@ class Command(StudyCommand):
                 saved, encoder = opened(options)
                 question = question_of(saved.card, options["question"])
                 rows = of_study(study.slug, saved.card)
-                vectors = embed(
-                    [row.shown for row in rows],
-                    encoder,
-                    saved.card.labels,
-                    progress=lambda done, total: terminal.progress("embedding", done, total),
-                )
-                answers = saved.predict(vectors, encoder).reshape(len(rows), -1)
+                answers = predicted_of(rows, saved, encoder, partial(terminal.progress, "embedding"))
                 scores = answers[:, heads_of(saved.card, question)].mean(axis=1)
                 made = mixture(
                     [row.name for row in rows],

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from django.core.management.base import CommandError
 
-from analysis.preference.applying import add_scorer, of_study, opened
+from analysis.preference.applying import add_scorer, of_study, opened, predicted_of
 from analysis.ratings import rated_once, rating_rows
 from analysis.tables import read_frames
 from experiments.management.base import StudyCommand, study_of
 from experiments.terminal import Terminal
 from stimuli.errors import StimulusError
 from stimuli.preference.annotation import disagreement, rated_next
-from stimuli.preference.embedding import embed
 
 SHOWN = 10
 
@@ -42,8 +41,7 @@ class Command(StudyCommand):
             try:
                 saved, encoder = opened(options)
                 rows = of_study(study.slug, saved.card)
-                vectors = embed([row.shown for row in rows], encoder, saved.card.labels)
-                answers = saved.predict(vectors, encoder).reshape(len(rows), -1)
+                answers = predicted_of(rows, saved, encoder)
                 spread = disagreement(answers, [head.question for head in saved.card.heads])
             except StimulusError as error:
                 raise CommandError(str(error)) from error

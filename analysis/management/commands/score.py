@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,11 @@ import pandas as pd
 from django.core.management.base import CommandError
 
 from analysis.exports.delimited import guarded, write_rows
-from analysis.preference.applying import ToScore, add_scorer, at_ends, of_study, opened
+from analysis.preference.applying import ToScore, add_scorer, at_ends, of_study, opened, predicted_of
 from experiments.management.base import StudyCommand
 from experiments.terminal import Terminal
 from stimuli.errors import StimulusError
-from stimuli.preference.embedding import ShownExplanation, embed
+from stimuli.preference.embedding import ShownExplanation
 from stimuli.preference.scorer_file import LIMITS, ScorerCard
 
 COLUMNS = ("explanation", "condition", "label", "question", "predicted", "sd", "heads")
@@ -49,13 +50,7 @@ class Command(StudyCommand):
             try:
                 saved, encoder = opened(options)
                 rows = self._rows(saved.card, options)
-                vectors = embed(
-                    [row.shown for row in rows],
-                    encoder,
-                    saved.card.labels,
-                    progress=lambda done, total: terminal.progress("embedding", done, total),
-                )
-                answers = saved.predict(vectors, encoder).reshape(len(rows), -1)
+                answers = predicted_of(rows, saved, encoder, partial(terminal.progress, "embedding"))
             except StimulusError as error:
                 raise CommandError(str(error)) from error
             except OSError as error:
