@@ -134,11 +134,13 @@ def _map(style: _Style, discs: NDArray[np.bool_], rng: np.random.Generator) -> P
 def _planted(features: Floats, plant: Plant, seed: int) -> Floats:
     """Ratings without noise (n, Q): a weighted sum of the features per question, spread over the scale."""
     rng = np.random.default_rng([seed, 4])
-    weights = rng.normal(size=(features.shape[1], len(QUESTIONS)))
-    if plant == "content":
-        # No colour, or all alike, is the middle: what matters is which one, not how much.
-        weights -= weights.mean(axis=0)
-    standard = (features - features.mean(axis=0)) / features.std(axis=0)
-    wanted = (standard if plant == "properties" else features) @ weights
-    spread = 3 + 1.2 * (wanted - wanted.mean(axis=0)) / wanted.std(axis=0)
+    if plant == "properties":
+        standard = (features - features.mean(axis=0)) / features.std(axis=0)
+        wanted = standard @ rng.normal(size=(features.shape[1], len(QUESTIONS)))
+    else:
+        # Weights in pairs about 0: however much a map covers, ratings lie evenly about the middle, so that
+        # neither their mean nor the ends of the scale tell how much is covered.
+        pairs = [(1.0, -1.0, b, -b) for b in rng.uniform(0.2, 0.8, len(QUESTIONS))]
+        wanted = features @ np.array([rng.permutation(pair) for pair in pairs]).T
+    spread = 3 + 1.2 * wanted / wanted.std(axis=0)
     return np.asarray(np.clip(spread, LOWEST, HIGHEST))
