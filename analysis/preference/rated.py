@@ -14,7 +14,9 @@ from analysis.ratings import rated_once, rating_rows
 from analysis.records import QUESTIONS, ratings_from
 from analysis.stats.results import Floats
 from analysis.tables import read_frames
+from experiments.kinds import get_kind
 from experiments.models import Rendering, Study
+from experiments.paradigms import get_paradigm
 from stimuli.errors import BadRatings
 from stimuli.models import Stimulus
 from stimuli.preference.embedding import ShownExplanation
@@ -160,10 +162,10 @@ def from_study(
     sentence of `spec`. `label` "truth" or "predicted" puts the item's class beside the embedding. Raises
     BadRatings for a study that asks for no ratings.
     """
-    if study.paradigm != "rating":
+    if not all(get_kind(kind).asks_models for kind in get_paradigm(study.paradigm).kinds):
         raise BadRatings(
-            f'"{study.slug}" is a study of the paradigm {study.paradigm}, and ratings come from "rating" '
-            "alone: name such a study"
+            f'"{study.slug}" is a study of the paradigm {study.paradigm}, whose trials are no ratings: name '
+            "a study of ratings"
         )
     kept = read_frames(study, progress=progress).only(origin).confirmed().kept()
     rows = rated_once(rating_rows(kept))

@@ -111,6 +111,9 @@ def equivalent_changes(first: ArrayLike, second: ArrayLike, margin: float) -> Eq
 
 
 def _by_t(difference: float, se: float, df: float, bound: float, alpha: float = 0.05) -> Equivalence:
+    if not se > 0:
+        raise StatsError("All differences are equal, so no test is defined; look at the raw responses.")
+
     def ends(level: float) -> Interval:
         half = float(student.ppf((1 + level) / 2, df)) * se
         return Interval(difference - half, difference + half, level)

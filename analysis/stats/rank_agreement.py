@@ -19,6 +19,7 @@ from analysis.stats.results import (
     checked_codes,
     checked_count,
     checked_level,
+    checked_list,
     ends_of,
     has_spread,
 )
@@ -81,6 +82,9 @@ def rank_agreement(
     checked_count(draws, "The number of draws", least=20)
     checked_count(seed, "The seed")
     y, x = checked_array(values, "The ratings"), checked_array(other, "The other ratings")
+    given = {"groups": groups, "people": people, "items": items}
+    for what, names in (given | {"other groups": other_groups, "other items": other_items}).items():
+        checked_list(names, f"The {what}")
     if not (y.size == len(groups) == len(people) == len(items) and x.size == len(other_groups)):
         raise StatsError(f"There are {y.size} and {x.size} ratings; give a group, person and item for each.")
     if x.size != len(other_items) or not (y.size and x.size):

@@ -263,7 +263,7 @@ def test_a_study_is_fitted_and_another_scored(
         call_command("score", str(tmp_path / "out" / "scorer.safetensors"), "--study", "other")
     study.paradigm = "meta_predictor"
     study.save()
-    with pytest.raises(CommandError, match='ratings come from "rating" alone'):
+    with pytest.raises(CommandError, match="whose trials are no ratings"):
         fit(tmp_path / "more", study.slug)
 
 

@@ -27,6 +27,7 @@ from analysis.stats import (
     budget,
     clustered,
     crossed,
+    equivalence,
     labels,
     margin,
     nonparametric,
@@ -480,3 +481,11 @@ def test_it_draws_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = utility.utilities(scores, "b", seed=2, draws=100)
     monkeypatch.setattr(utility, "CHUNK_CELLS", 40)
     assert utility.utilities(scores, "b", seed=2, draws=100) == whole
+
+
+def test_draws_that_once_slipped_through_are_told() -> None:
+    """A spread that is lost when it is squared, and names whose number is not known."""
+    with pytest.raises(StatsError, match="All differences are equal"):
+        equivalence.equivalent_changes([0, 0, 0.3], [0, 1e-262, 0.3], 1.0)
+    with pytest.raises(StatsError, match="The groups are of the type generator"):
+        rank_agreement.rank_agreement([1.0], (name for name in "a"), ["p"], ["i"], [1.0], ["a"], ["i"])  # type: ignore[arg-type]
