@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,16 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from django.utils import timezone
 from numpy.typing import ArrayLike
 
 from analysis.preference.rated import explained
+from analysis.reports.against import PREDICTED
 from experiments.errors import StudyError
 from experiments.models import Rendering, Study
-from stimuli.models import Stimulus
+from stimuli.models import Measurement, Stimulus
 from stimuli.preference.embedding import ShownExplanation, embed
 from stimuli.preference.encoders import EMBEDDED, PreferenceEncoder, open_encoder
 from stimuli.preference.scorer_file import SavedScorer, ScorerCard, load
 from stimuli.preference.scores import HIGHEST, LOWEST, Floats
+from stimuli.spec import content_key
 from stimuli.store.media import current_store
 
 END_SHARE = 0.2
@@ -26,11 +31,13 @@ END_SHARE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class ToScore:
-    """What is scored: its name, the condition of the study if it has one, and what people would see."""
+    """What is scored: its name, the condition of the study if it has one, what people would see, and the
+    primary key of the stimulus."""
 
     name: str
     condition: str
     shown: ShownExplanation
+    stimulus: int | None = None
 
 
 def add_scorer(parser: ArgumentParser) -> None:
@@ -65,7 +72,7 @@ def of_study(slug: str, card: ScorerCard) -> list[ToScore]:
             continue
         label = {"truth": row.item.truth, "predicted": row.item.predicted}.get(card.label, "")
         shown = explained(row.stimulus, store, label)[0]
-        made.append(ToScore(row.item.key, row.condition.name, shown))
+        made.append(ToScore(row.item.key, row.condition.name, shown, row.stimulus_id))
     if not made:
         raise StudyError(f'"{slug}" has no explanation that is rendered; run build_stimuli {slug}.')
     return made
@@ -80,6 +87,32 @@ def predicted_of(
     """Predicted ratings, 1..5, float64 (n, heads)."""
     vectors = embed([row.shown for row in rows], encoder, saved.card.labels, progress=progress)
     return saved.predict(vectors, encoder).reshape(len(rows), -1)
+
+
+def keep(rows: Sequence[ToScore], table: pd.DataFrame, scorer: Path, encoder: str) -> int:
+    """Store the predicted ratings as measurements of the stimuli, one per question; how many are new.
+
+    `table` has rows in the order of `rows` for each `question`, with `predicted` and `sd`. They are named
+    "predicted_" and the question, with the scorer's digest as parameter, and never stand among ratings.
+    """
+    parameters = {"scorer": hashlib.sha256(scorer.read_bytes()).hexdigest()[:16], "encoder": encoder}
+    before = Measurement.objects.count()
+    wanted = []
+    keys = [row.stimulus for row in rows if row.stimulus is not None]
+    for question, part in table.groupby("question", sort=False):
+        name = f"{PREDICTED}{question}"
+        key = content_key({"metric": name, **parameters})
+        for stimulus, value, sd in zip(keys, part["predicted"], part["sd"], strict=True):
+            details = {} if np.isnan(sd) else {"sd": float(sd)}
+            wanted.append(
+                Measurement(
+                    stimulus_id=stimulus, key=key, metric=name, parameters=parameters, value=float(value),
+                    unit="predicted rating, 1 to 5", better="higher", scores="drawn", details=details,
+                    measured_at=timezone.now(),
+                )
+            )  # fmt: skip
+    Measurement.objects.bulk_create(wanted, ignore_conflicts=True)
+    return Measurement.objects.count() - before
 
 
 def at_ends(predicted: ArrayLike) -> str:

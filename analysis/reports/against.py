@@ -29,6 +29,8 @@ from analysis.reports.scenarios import REVERSED
 from analysis.stats.correlation import Kind, correlation
 from analysis.stats.results import StatsError
 
+PREDICTED = "predicted_"
+"""Begins the name of a rating that a scorer predicts (`score --keep`), behind it the question."""
 METRICS = (
     *FAITHFULNESS,
     "sparsity",
@@ -57,7 +59,7 @@ def sections(
         for (metric, parameters), columns in sorted(
             newest(frames.stimuli).items(), key=lambda pair: (_place(pair[0][0]), pair[0][1])
         )
-        if metric in METRICS
+        if metric in METRICS or metric.startswith(PREDICTED)
         # Neither column of faithfulness stands in for the other, so one that lacks is shown to lack.
         for column in COLUMNS
         if column in columns or metric in FAITHFULNESS

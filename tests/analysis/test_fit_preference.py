@@ -15,6 +15,7 @@ from django.core.management import CommandError, call_command
 from analysis.preference import fitting
 from analysis.preference.applying import at_ends
 from analysis.records import Record, as_text
+from analysis.refresh import refresh_report
 from experiments.models import Rendering, Response, Study
 from stimuli.models import Measurement, Stimulus
 from stimuli.preference.scorer_file import load
@@ -347,3 +348,34 @@ def test_an_ablation_leaves_out_one_part_at_a_time(
     assert (tmp_path / "parts" / "ablation.svg").stat().st_size > 1000
     with pytest.raises(CommandError, match="already holds an ablation"):
         call_command("ablate_preference", *given, "--out", str(tmp_path / "parts"))
+
+
+@pytest.mark.django_db
+def test_kept_predictions_stand_in_the_report_as_predicted(study: Study, tmp_path: Path) -> None:
+    """Beside the ratings, under a name of their own, and once."""
+    fit(tmp_path / "out", study.slug, "--split", "method_out")
+    given = ("score", str(tmp_path / "out" / "scorer.safetensors"), "--study", study.slug, "--keep")
+    call_command(*given, "--out", str(tmp_path / "scores.csv"))
+    table = pd.read_csv(tmp_path / "scores.csv")
+    kept = Measurement.objects.filter(metric="predicted_q1")
+    predicted = sorted(table[table["question"] == "q1"]["predicted"])
+    assert list(kept.order_by("value").values_list("value", flat=True)) == pytest.approx(predicted)
+    before = Measurement.objects.count()
+    call_command(*given)
+    assert Measurement.objects.count() == before == len(table)
+    study.state = Study.State.CLOSED
+    study.save()
+    made = refresh_report(study, "human")
+    rows = [row for row in made.json["metrics"] if row["metric"].startswith("predicted_")]
+    assert {(row["metric"], row["question"]) for row in rows} >= {
+        ("predicted_q1", "q1"),
+        ("predicted_q2", "q2"),
+    }
+    assert all(row["method"] is None and row["seen"] is not None for row in rows)
+    assert "predicted_q1" in made.html
+    ratings = {(row["name"], row["question"]): row["mean"] for row in made.json["conditions"]}
+    answers = Response.objects.filter(trial__kind="rate", trial__condition__name="control")
+    wanted = np.mean([value["q1"] for value in answers.values_list("value", flat=True)])
+    assert ratings["control", "q1"] == pytest.approx(wanted), "people's ratings stay as they were"
+    with pytest.raises(CommandError, match="name it by --study"):
+        call_command("score", given[1], "--pictures", str(tmp_path), "--keep")

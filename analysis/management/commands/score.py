@@ -13,7 +13,7 @@ import pandas as pd
 from django.core.management.base import CommandError
 
 from analysis.exports.delimited import guarded, write_rows
-from analysis.preference.applying import ToScore, add_scorer, at_ends, of_study, opened, predicted_of
+from analysis.preference.applying import ToScore, add_scorer, at_ends, keep, of_study, opened, predicted_of
 from experiments.management.base import StudyCommand
 from experiments.terminal import Terminal
 from stimuli.errors import StimulusError
@@ -39,11 +39,16 @@ class Command(StudyCommand):
             help="CSV with the columns file and label, if it takes labels",
         )
         parser.add_argument("--study", default="", help="all explained pictures of a study that are rendered")
+        parser.add_argument(
+            "--keep", action="store_true", help="store them with the study, whose reports call them predicted"
+        )
         parser.add_argument("--out", type=Path, metavar="FILE", help="write every predicted rating, as CSV")
 
     def handle(self, *args: Any, out: Path | None, **options: Any) -> None:
         if bool(options["pictures"]) == bool(options["study"]):
             raise CommandError("Name what is to be scored: a folder by --pictures, or a study by --study.")
+        if options["keep"] and not options["study"]:
+            raise CommandError("--keep stores predictions with a study: name it by --study.")
         if out is not None and out.exists():
             raise CommandError(f"{out} exists; name another --out.")
         with Terminal() as terminal:
@@ -65,6 +70,9 @@ class Command(StudyCommand):
             terminal.table("Predicted ratings, 1 to 5; no person was asked", (groups, *shown.columns), cells)
             if told := at_ends(table["predicted"]):
                 terminal.line(told, "yellow")
+            if options["keep"]:
+                count = keep(rows, table, options["scorer"], encoder.name)
+                terminal.line(f"{count:,} predicted ratings stored; reports show them beside other metrics.")
             terminal.line(LIMITS)
             if out is not None:
                 _write(table, out)
