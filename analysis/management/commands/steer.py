@@ -88,12 +88,13 @@ class Command(StudyCommand):
         plan = Steering(
             question, masks=options["masks"], seed=options["seed"], recipe=definition.render.spec()
         )
+        known = {"truth": [item.truth for item in items], "predicted": list(base.predicted)}
+        labels = known.get(saved.card.label, [""] * len(items))
         maps: dict[str, list[Any]] = {}
         for place, view in enumerate(base.views):
-            label = base.predicted[place] if saved.card.labels else ""
             target = model.labels.index(base.predicted[place])
             made = steered(
-                model, view, target, predicts, plan, label,
+                model, view, target, predicts, plan, labels[place],
                 partial(terminal.progress, f"picture {place + 1}"),
             )  # fmt: skip
             for share, values in made.items():
@@ -107,9 +108,8 @@ class Command(StudyCommand):
         rows = []
         for place, name in enumerate(result.names):
             for title in result.methods:
-                label = base.predicted[place] if saved.card.labels else ""
                 told = {metric: float(table.loc[(name, title, metric), "value"]) for metric in METRICS}
-                score = float(predicts.of([drawn[title][place]], label)[0])
+                score = float(predicts.of([drawn[title][place]], labels[place])[0])
                 share = float(title.partition(" ")[2])
                 rows.append({"picture": name, "lambda": share, "predicted": score, **told})
         out.mkdir(parents=True, exist_ok=True)
