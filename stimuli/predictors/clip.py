@@ -1,8 +1,8 @@
-"""CLIP and SigLIP from a local folder: pictures and texts in one space, and a classifier by prompts.
+"""CLIP, SigLIP and BLIP from a local folder: pictures and texts in one space, and a classifier by prompts.
 
 The logit of a label is the model's scale times the cosine of the picture's and its prompt's embedding
 (SigLIP adds a bias). The prompts are embedded once, when the predictor is opened; so an archive needs neither
-the text model nor the tokenizer. [Radford et al. 2021; Zhai et al. 2023]
+the text model nor the tokenizer. [Radford et al. 2021; Zhai et al. 2023; Li et al. 2022]
 """
 
 from __future__ import annotations
@@ -41,7 +41,11 @@ from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.types import Dataset, Progress
 
-FORMS = {"clip": ("CLIPModel", "CLIPVisionModel", 1), "siglip": ("SiglipModel", "SiglipVisionModel", 0)}
+FORMS = {
+    "clip": ("CLIPModel", "CLIPVisionModel", 1),
+    "siglip": ("SiglipModel", "SiglipVisionModel", 0),
+    "blip": ("BlipModel", "BlipVisionModel", 1),
+}
 """By model type: the whole model, its picture part, and the tokens that stand before the cells."""
 
 
@@ -130,7 +134,7 @@ class Clip:
 
 
 def load_clip(study_folder: Path, named: str, params: HubPictureParams | None = None) -> Clip:
-    """Both halves of the CLIP or SigLIP model in folder `named` of the study's folder.
+    """Both halves of the CLIP, SigLIP or BLIP model in folder `named` of the study's folder.
 
     `params` override what the preprocessor's settings say. Raises BadSpec for folders that are refused (see
     hub_folder.py), ShapeMismatch for weights that do not fit.
@@ -141,7 +145,7 @@ def load_clip(study_folder: Path, named: str, params: HubPictureParams | None = 
     form = str(config.get("model_type"))
     if form not in FORMS:
         raise BadSpec(
-            f'"{named}" holds a model of type "{form}"; {" and ".join(FORMS)} are taken where pictures are '
+            f'"{named}" holds a model of type "{form}"; {", ".join(FORMS)} are taken where pictures are '
             "compared with texts"
         )
     plain = plain_config(config)

@@ -115,7 +115,7 @@ class Histograms:
 
 @dataclass(frozen=True, eq=False)
 class LocalModel:
-    """Both halves of a CLIP or SigLIP model from a local folder; embeddings have length 1."""
+    """Both halves of a CLIP, SigLIP or BLIP model from a local folder; embeddings have length 1."""
 
     name: str
     clip: Clip
@@ -161,8 +161,8 @@ class LocalModel:
 
 
 def open_encoder(named: str, device: str = "cpu") -> PreferenceEncoder:
-    """ "histograms", or the folder of a CLIP or SigLIP model as the transformers library saves it. Raises
-    BadSpec for a folder that holds none, or whose weights are missing."""
+    """ "histograms", or the folder of a CLIP, SigLIP or BLIP model as the transformers library saves
+    it. Raises BadSpec for a folder that holds none, or whose weights are missing."""
     if named == EMBEDDED:
         return Histograms()
     from stimuli.predictors.clip import load_clip
@@ -170,7 +170,7 @@ def open_encoder(named: str, device: str = "cpu") -> PreferenceEncoder:
     folder = Path(named).resolve()
     if not folder.is_dir():
         raise BadSpec(
-            f'there is no encoder "{named}": name the folder of a CLIP or SigLIP model, or "{EMBEDDED}", '
-            "which needs none"
+            f'there is no encoder "{named}": name the folder of a CLIP, SigLIP or BLIP model, or '
+            f'"{EMBEDDED}", which needs none'
         )
     return LocalModel(folder.name, load_clip(folder.parent, folder.name), device)

@@ -63,13 +63,15 @@ def write_settings(folder: Path, **changes: Any) -> None:
 
 
 def save_clip(folder: Path, *, form: str = "clip") -> Any:
-    """A CLIP or SigLIP model with a tokenizer of a dozen words; the model in evaluation mode."""
-    words = save_tokenizer(folder, is_marked=form == "clip")
+    """A CLIP, SigLIP or BLIP model with a tokenizer of a dozen words; the model in evaluation mode."""
+    words = save_tokenizer(folder, is_marked=form != "siglip")
     text = {**ATTENTION, "intermediate_size": 32, "vocab_size": len(words), "max_position_embeddings": 16}
     ends = {"bos_token_id": words["<s>"], "eos_token_id": words["</s>"], "pad_token_id": words["<pad>"]}
     vision = {**ATTENTION, **PATCHES, "intermediate_size": 32}
-    sizes = {"projection_dim": 12} if form == "clip" else {}
-    name = {"clip": "CLIP", "siglip": "Siglip"}[form]
+    sizes = {} if form == "siglip" else {"projection_dim": 12}
+    if form == "blip":
+        text |= {"encoder_hidden_size": vision["hidden_size"], "sep_token_id": words["</s>"]}
+    name = {"clip": "CLIP", "siglip": "Siglip", "blip": "Blip"}[form]
     config = getattr(transformers, f"{name}Config")(
         text_config={**text, **ends, **sizes}, vision_config={**vision, **sizes}, **sizes
     )

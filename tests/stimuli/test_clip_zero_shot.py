@@ -20,7 +20,7 @@ from tests.stimuli.test_predictors import opened, restored
 from tests.stimuli.test_transformers_image import views
 
 pytestmark = pytest.mark.pure
-FORMS = ("clip", "siglip")
+FORMS = ("clip", "siglip", "blip")
 Saved = dict[str, tuple[Path, Any]]
 
 
@@ -43,7 +43,7 @@ def together(model: Any, folder: Path, texts: list[str], form: str) -> np.ndarra
     ids = torch.tensor([encoding.ids for encoding in encoded])
     masked = (
         {"attention_mask": torch.tensor([encoding.attention_mask for encoding in encoded])}
-        if form == "clip"
+        if form != "siglip"
         else {}
     )
     with torch.no_grad():
@@ -160,7 +160,7 @@ def test_it_refuses_prompts_that_do_not_fit(saved: Saved) -> None:
 def test_it_refuses_folders_that_are_no_clip(tmp_path: Path) -> None:
     save_clip(tmp_path / "net")
     for changes, error, words in (
-        ({"model_type": "vit"}, BadSpec, 'a model of type "vit"; clip and siglip are taken'),
+        ({"model_type": "vit"}, BadSpec, 'a model of type "vit"; clip, siglip, blip are taken'),
         ({"auto_map": {"AutoModel": "evil.Net"}}, BadSpec, "no code of others is run"),
         (
             {"text_config": {"num_hidden_layers": 10_000}},

@@ -122,7 +122,7 @@ def test_embeddings_of_another_encoder_are_refused() -> None:
         saved.predict(X, Recording())
 
 
-@pytest.mark.parametrize("form", ["clip", "siglip"])
+@pytest.mark.parametrize("form", ["clip", "siglip", "blip"])
 def test_a_local_model_embeds_as_the_library_does(form: str, tmp_path: Path) -> None:
     model = save_clip(tmp_path / "net", form=form)
     encoder = open_encoder(str(tmp_path / "net"))

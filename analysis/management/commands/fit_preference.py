@@ -41,7 +41,7 @@ class Fitting(BaseCommand):
             "--encoder",
             default=EMBEDDED,
             metavar="DIR",
-            help=f'folder of a CLIP or SigLIP model; without it "{EMBEDDED}", which was never trained',
+            help=f'folder of a CLIP, SigLIP or BLIP model; without it "{EMBEDDED}", which was never trained',
         )
         parser.add_argument("--device", default="cpu", help="where the encoder runs (cpu)")
         parser.add_argument(
