@@ -13,7 +13,15 @@ from scipy.stats import t as student
 
 from analysis.stats.effect_size import StandardisedChange, standardised_change
 from analysis.stats.posthoc import benjamini_hochberg, bonferroni, holm
-from analysis.stats.results import Interval, Row, StatsError, checked_array, checked_level, ends_of
+from analysis.stats.results import (
+    Interval,
+    Row,
+    StatsError,
+    checked_array,
+    checked_level,
+    checked_list,
+    ends_of,
+)
 
 Correction = Literal["holm", "bonferroni", "bh"]
 CORRECTIONS = {"holm": holm, "bonferroni": bonferroni, "bh": benjamini_hochberg}
@@ -76,7 +84,7 @@ def paired_differences(
     """
     checked_level(level)
     y = checked_array(table, "The table of people and conditions", dimensions=2)
-    names = [str(name) for name in conditions]
+    names = [str(name) for name in checked_list(conditions, "The conditions")]
     if len(names) != y.shape[1] or len(set(names)) != len(names) or min(y.shape) < 2:
         raise StatsError(
             f"There are {y.shape[0]} people, {y.shape[1]} conditions and {len(set(names))} names; give at "

@@ -21,6 +21,7 @@ from analysis.stats.results import (
     checked_count,
     checked_groups,
     checked_level,
+    checked_list,
     checked_number,
     ends_of,
     has_spread,
@@ -113,7 +114,7 @@ def friedman(table: ArrayLike, conditions: Sequence[str], *, level: float = 0.95
     checked_level(level)
     y = checked_array(table, "The table of people and conditions", dimensions=2)
     n, k = y.shape
-    names = [str(name) for name in conditions]
+    names = [str(name) for name in checked_list(conditions, "The conditions")]
     if len(set(names)) != k or len(names) != k or k < 3 or n < 2:
         raise StatsError(
             f"There are {n} people, {k} conditions and {len(set(names))} names; give at least 2 people and 3 "
