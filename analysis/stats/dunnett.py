@@ -137,6 +137,8 @@ def critical_value(loadings: Floats, df: float, level: float) -> float:
     """The two-sided critical value of the largest of m multivariate t with `df` and correlations
     loading_i loading_j; `loadings` (m,) lie in 0 to LOADING_MAX. Raises StatsError for few df."""
     high = 2.0
+    if largest_tail(0.0, loadings, df) <= 1 - level:
+        raise StatsError(f"There is no critical value at level {level:g}; use a level such as 0.95.")
     while largest_tail(high, loadings, df) > 1 - level:
         high *= 2
         if high > 1e6:

@@ -122,7 +122,10 @@ def _noncentrality(t: float, df: int, quantile: float) -> float:
         if np.isnan(low + high):
             break
         if low > 0 > high:
-            return float(brentq(excess, t - width, t + width, xtol=1e-10))
+            try:
+                return float(brentq(excess, t - width, t + width, xtol=1e-10))
+            except ValueError:  # nctdtr has no value at some places between
+                break
         width *= 2
     raise StatsError(f"No noncentrality makes t = {t:g} the {quantile:g} quantile; use a level such as 0.95.")
 

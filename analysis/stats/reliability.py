@@ -124,13 +124,15 @@ def intraclass(table: ArrayLike, *, level: float = 0.95) -> IntraclassTable:
     ratio = columns / rest
     a = k * single / (n * (1 - single))
     b = 1 + k * single * (n - 1) / (n * (1 - single))
-    df = (a * ratio + b) ** 2 / ((a * ratio) ** 2 / (k - 1) + b**2 / df2)
-    upper, lower = f_distribution.ppf(tail, df1, df), f_distribution.ppf(tail, df, df1)
     between = k * columns + (k * n - k - n) * rest
-    ends = (
-        n * (rows - upper * rest) / (upper * between + n * rows),
-        n * (lower * rows - rest) / (between + n * lower * rows),
-    )
+    # There may be no degrees of freedom, and then there is no interval.
+    with np.errstate(invalid="ignore", divide="ignore"):
+        df = (a * ratio + b) ** 2 / ((a * ratio) ** 2 / (k - 1) + b**2 / df2)
+        upper, lower = f_distribution.ppf(tail, df1, df), f_distribution.ppf(tail, df, df1)
+        ends = (
+            n * (rows - upper * rest) / (upper * between + n * rows),
+            n * (lower * rows - rest) / (between + n * lower * rows),
+        )
     low, high = (finite(float(end), "The interval of the ICC") for end in ends)
     stepped = Interval(_stepped_up(low, k), _stepped_up(high, k), level)
     made = (

@@ -27,10 +27,12 @@ from analysis.stats import (
     budget,
     clustered,
     crossed,
+    dunnett,
     equivalence,
     labels,
     margin,
     nonparametric,
+    one_sample,
     overlap,
     pair_power,
     paired,
@@ -41,6 +43,8 @@ from analysis.stats import (
     proportions,
     rank_agreement,
     rank_power,
+    ranks,
+    reliability,
     results,
     signal,
     utility,
@@ -493,7 +497,14 @@ def test_it_draws_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_draws_that_once_slipped_through_are_told() -> None:
-    """A spread that is lost when it is squared, and names whose number is not known."""
+    """A spread that is lost when it is squared, names whose number is not known, a level at which nothing is
+    left to search, a noncentrality that scipy does not know, and an ICC without degrees of freedom."""
+    with pytest.raises(StatsError, match="use a level such as 0.95"):
+        dunnett.dunnett({"a": [1, 0], "b": [0.5, 1.0]}, "a", level=3.4e-66)
+    with pytest.raises(StatsError, match="No noncentrality makes t"):
+        one_sample.one_sample([0.0, 0.3], -1)
+    with pytest.raises(StatsError, match="The interval of the ICC"):
+        reliability.intraclass([[0.3, 0.3, 0.3, 2.0], [0.3, 0.3, 0.3, 2.0], [0.3, 0.3, 1.0, 1.0]])
     with pytest.raises(StatsError, match="All differences are equal"):
         equivalence.equivalent_changes([0, 0, 0.3], [0, 1e-262, 0.3], 1.0)
     for test in (paired.paired_differences, ranks.friedman):
