@@ -94,7 +94,7 @@ def embedding() -> tuple[float, float]:
     shape = CLIPVisionConfig(
         **width, num_hidden_layers=12, num_attention_heads=12, image_size=SIDE, patch_size=16
     )
-    vision: Any = CLIPVisionModel(shape).vision_model
+    vision: Any = CLIPVisionModel(shape)
     tower = PictureTower(vision, torch.nn.Identity()).eval()
     settings = PictureSettings(SIDE, (0.48, 0.46, 0.41), (0.27, 0.26, 0.28))
     clip: Any = type("Halves", (), {"tower": tower, "settings": settings})()
