@@ -12,8 +12,9 @@ import pandas as pd
 
 from analysis.ratings import rated_once, rating_rows
 from analysis.records import QUESTIONS, ratings_from
+from analysis.reports.base import seal_of
 from analysis.stats.results import Floats
-from analysis.tables import read_frames
+from analysis.tables import read_frames, study_facts
 from experiments.kinds import get_kind
 from experiments.models import Rendering, Study
 from experiments.paradigms import get_paradigm
@@ -121,7 +122,10 @@ def _of_file(folder: Path, name: str, label: str, spec: SentenceSpec) -> ShownEx
             raise BadRatings(f"{path} has more than {PICTURE_MAX:,} bytes: give a smaller picture")
         return ShownExplanation(picture=path.read_bytes(), label=label)
     if concepts.is_file():
-        values = pd.read_json(concepts, typ="series").astype(float)
+        try:
+            values = pd.read_json(concepts, typ="series").astype(float)
+        except (ValueError, TypeError) as error:
+            raise BadRatings(f"{concepts} is no JSON of concept to number ({error}): write it anew") from None
         made = ConceptAttribution(
             tuple(map(str, values.index)), values.to_numpy(np.float32), "descending", ""
         )
@@ -160,13 +164,17 @@ def from_study(
 ) -> Rated:  # fmt: skip
     """The ratings that the kept people of a study gave, with the pictures that they saw; concepts as the
     sentence of `spec`. `label` "truth" or "predicted" puts the item's class beside the embedding. Raises
-    BadRatings for a study that asks for no ratings.
+    BadRatings for a study that asks for no ratings or whose results are sealed.
     """
     if not all(get_kind(kind).asks_models for kind in get_paradigm(study.paradigm).kinds):
         raise BadRatings(
             f'"{study.slug}" is a study of the paradigm {study.paradigm}, whose trials are no ratings: name '
             "a study of ratings"
         )
+    # Predicted ratings by condition would tell what the seal keeps.
+    seal = seal_of(study_facts(study, origin), origin)
+    if seal.sealed:
+        raise BadRatings(f"{seal.sentence} A scorer learned from them would tell them: wait until then.")
     kept = read_frames(study, progress=progress).only(origin).confirmed().kept()
     rows = rated_once(rating_rows(kept))
     if rows.empty:

@@ -154,6 +154,12 @@ def test_what_cannot_be_fitted_is_told(tmp_path: Path) -> None:
     ):
         with pytest.raises(CommandError, match=said):
             fit(tmp_path / "out", *more)
+    concepts = pictures / "a_0_3.json"
+    whole = concepts.read_text()
+    concepts.write_text('{"ears": "large"}')
+    with pytest.raises(CommandError, match=r"a_0_3\.json is no JSON of concept to number"):
+        fit(tmp_path / "out", *given)
+    concepts.write_text(whole)
     (pictures / "b_1_3.png").unlink()
     with pytest.raises(CommandError, match=r"the records name 'b_1_3\.png', which is not in"):
         fit(tmp_path / "out", *given)
@@ -200,7 +206,19 @@ def study(store_folder: Path) -> Study:
         drawn = overlay(view, values, RenderSpec.from_json(stimulus.spec["render"]))
         stimulus.explanation_file = keep_picture(store, "pictures", stimulus.key, drawn)
         stimulus.save()
+    made.state = Study.State.CLOSED
+    made.save()
     return made
+
+
+@pytest.mark.django_db
+def test_a_sealed_study_teaches_nothing(study: Study, tmp_path: Path) -> None:
+    """Predictions by condition would tell its results before it is over."""
+    study.state = Study.State.OPEN
+    study.save()
+    with pytest.raises(CommandError, match="would tell them: wait until then"):
+        fit(tmp_path / "out", study.slug, "--split", "method_out")
+    assert not (tmp_path / "out" / "scorer.safetensors").exists()
 
 
 @pytest.mark.django_db
@@ -353,26 +371,27 @@ def test_an_ablation_leaves_out_one_part_at_a_time(
 @pytest.mark.django_db
 def test_kept_predictions_stand_in_the_report_as_predicted(study: Study, tmp_path: Path) -> None:
     """Beside the ratings, under a name of their own, and once."""
-    fit(tmp_path / "out", study.slug, "--split", "method_out")
+    fit(tmp_path / "own", study.slug, "--split", "method_out")
+    with pytest.raises(CommandError, match="learned from .* itself"):
+        call_command("score", str(tmp_path / "own" / "scorer.safetensors"), "--study", study.slug, "--keep")
+    fit(tmp_path / "out", "--twin", "properties", "--images", str(IMAGES))
     given = ("score", str(tmp_path / "out" / "scorer.safetensors"), "--study", study.slug, "--keep")
     call_command(*given, "--out", str(tmp_path / "scores.csv"))
     table = pd.read_csv(tmp_path / "scores.csv")
-    kept = Measurement.objects.filter(metric="predicted_q1")
-    predicted = sorted(table[table["question"] == "q1"]["predicted"])
+    kept = Measurement.objects.filter(metric="predicted_Q1")
+    predicted = sorted(table[table["question"] == "Q1"]["predicted"])
     assert list(kept.order_by("value").values_list("value", flat=True)) == pytest.approx(predicted)
     before = Measurement.objects.count()
     call_command(*given)
     assert Measurement.objects.count() == before == len(table)
-    study.state = Study.State.CLOSED
-    study.save()
     made = refresh_report(study, "human")
     rows = [row for row in made.json["metrics"] if row["metric"].startswith("predicted_")]
     assert {(row["metric"], row["question"]) for row in rows} >= {
-        ("predicted_q1", "q1"),
-        ("predicted_q2", "q2"),
+        ("predicted_Q1", "q1"),
+        ("predicted_Q2", "q2"),
     }
     assert all(row["method"] is None and row["seen"] is not None for row in rows)
-    assert "predicted_q1" in made.html
+    assert "predicted_Q1" in made.html
     ratings = {(row["name"], row["question"]): row["mean"] for row in made.json["conditions"]}
     answers = Response.objects.filter(trial__kind="rate", trial__condition__name="control")
     wanted = np.mean([value["q1"] for value in answers.values_list("value", flat=True)])

@@ -15,6 +15,8 @@ from analysis.preference.ablation import VARIATIONS, Varied, figure_of, varied, 
 from analysis.preference.figures import write_figure
 from analysis.preference.fitting import FitPlan, fit
 from analysis.preference.rated import Rated
+from analysis.records import BadRecords
+from analysis.stats.results import StatsError
 from experiments.terminal import Terminal
 from stimuli.errors import StimulusError
 from stimuli.preference.encoders import PreferenceEncoder, open_encoder
@@ -40,7 +42,7 @@ class Command(Fitting):
             try:
                 rated = self.rated(options, terminal)
                 rows = list(self._rows(rated, plan, out, options, terminal))
-            except StimulusError as error:
+            except (StimulusError, BadRecords, StatsError) as error:
                 raise CommandError(str(error)) from error
             terminal.table(
                 f"Mean over {len(rated.questions)} questions and their runs",

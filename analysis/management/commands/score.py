@@ -54,6 +54,11 @@ class Command(StudyCommand):
         with Terminal() as terminal:
             try:
                 saved, encoder = opened(options)
+                if options["keep"] and f'the study "{options["study"]}"' in str(saved.card.split.get("of")):
+                    raise CommandError(
+                        f"The scorer learned from {options['study']} itself, and beside its ratings would "
+                        "look better than it is: --keep it with a study that it has not seen."
+                    )
                 rows = self._rows(saved.card, options)
                 answers = predicted_of(rows, saved, encoder, partial(terminal.progress, "embedding"))
             except StimulusError as error:
