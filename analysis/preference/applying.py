@@ -14,7 +14,7 @@ import pandas as pd
 from django.utils import timezone
 from numpy.typing import ArrayLike
 
-from analysis.preference.rated import explained
+from analysis.preference.rated import beside, copies_of, explained
 from analysis.reports.against import PREDICTED
 from experiments.errors import StudyError
 from experiments.models import Rendering, Study
@@ -60,21 +60,29 @@ def question_of(card: ScorerCard, asked: str) -> str:
 
 
 def of_study(slug: str, card: ScorerCard) -> list[ToScore]:
-    """Every explanation of a study that is rendered, without perturbed copies. Raises StudyError for none."""
+    """Every explanation of a study that is rendered, without perturbed copies; for a scorer of pairs those
+    that have the copy, with its picture. Raises StudyError for none."""
     study = Study.objects.filter(slug=slug).first()
     if study is None:
         raise StudyError(f'There is no study "{slug}" here.')
     rows = Rendering.objects.filter(item__study=study, item__copy_of=None)
     rows = rows.select_related("item", "condition", "stimulus").order_by("condition__ordinal", "item__key")
     store, made = current_store(), []
+    copies = None if card.inputs == "single" else copies_of(study, card.inputs)
     for row in rows:
         if not row.stimulus.explainer or row.stimulus.state != Stimulus.State.DONE:
             continue
         label = {"truth": row.item.truth, "predicted": row.item.predicted}.get(card.label, "")
+        copy = copies.get((row.item.key, row.condition.name)) if copies is not None else None
+        if copies is not None and (copy is None or copy.stimulus.state != Stimulus.State.DONE):
+            continue
         shown = explained(row.stimulus, store, label)[0]
+        if copy is not None:
+            shown = beside(shown, copy, store)
         made.append(ToScore(row.item.key, row.condition.name, shown, row.stimulus_id))
     if not made:
-        raise StudyError(f'"{slug}" has no explanation that is rendered; run build_stimuli {slug}.')
+        what = "explanation" if copies is None else f"explanation with a {card.inputs} copy"
+        raise StudyError(f'"{slug}" has no {what} that is rendered; run build_stimuli {slug}.')
     return made
 
 
@@ -85,7 +93,8 @@ def predicted_of(
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Floats:
     """Predicted ratings, 1..5, float64 (n, heads)."""
-    vectors = embed([row.shown for row in rows], encoder, saved.card.labels, progress=progress)
+    subjects, pairs = [row.shown for row in rows], saved.card.inputs != "single"
+    vectors = embed(subjects, encoder, saved.card.labels, pairs=pairs, progress=progress)
     return saved.predict(vectors, encoder).reshape(len(rows), -1)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from analysis.preference.evaluation import Evaluation, evaluate
-from analysis.preference.rated import Rated
+from analysis.preference.rated import Pair, Rated
 from analysis.preference.splits import Split, SplitName, splits_of
 from analysis.stats.results import Floats
 from stimuli.errors import BadRatings
@@ -29,13 +29,15 @@ PLAIN_EPOCHS = 60
 
 @dataclass(frozen=True, slots=True)
 class FitPlan:
-    """`runs` splits and seeds, from `seed` on. `options` are parameters of PreferenceScorer."""
+    """`runs` splits and seeds, from `seed` on. `pair`: the copy whose picture is embedded beside.
+    `options` are parameters of PreferenceScorer."""
 
     split: SplitName = "strict"
     runs: int = 5
     seed: int = 0
     target: Target = "mode"
     label: Label = "none"
+    pair: Pair = ""
     licence: str = ""
     options: tuple[tuple[str, Any], ...] = ()
 
@@ -63,7 +65,7 @@ def fit(
     _check(rated)
     labels = tuple(sorted({subject.label for subject in rated.subjects})) if plan.label != "none" else ()
     vectors = embed(
-        rated.subjects, encoder, labels, folder=embeddings or folder / "embeddings",
+        rated.subjects, encoder, labels, pairs=bool(plan.pair), folder=embeddings or folder / "embeddings",
         progress=lambda done, total: progress("embedding", done, total),
     )  # fmt: skip
     seeds = list(range(plan.seed, plan.seed + plan.runs))
@@ -102,7 +104,7 @@ def fit(
         target=plan.target,
         label=plan.label,
         labels=labels,
-        inputs="single",
+        inputs=plan.pair or "single",
         encoder=EncoderCard(name=encoder.name, digest=encoder.digest, size=encoder.size),
         heads=tuple(HeadCard(question=rated.questions[q], seed=of_run[run]) for run, q in heads),
         parameters=described(scorer),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from analysis.tables import read_frames, study_facts
 from experiments.kinds import get_kind
 from experiments.models import Rendering, Study
 from experiments.paradigms import get_paradigm
+from experiments.paradigms.rating import RatingDesign
 from stimuli.errors import BadRatings
 from stimuli.models import Stimulus
 from stimuli.preference.embedding import ShownExplanation
@@ -31,6 +33,9 @@ from stimuli.store import Store
 from stimuli.store.files import read_attribution
 from stimuli.types import ConceptAttribution, PixelAttribution
 
+Pair = Literal["", "light", "strong"]
+PAIRS: tuple[Pair, ...] = get_args(Pair)[1:]
+"""Which copy of a picture stands beside it."""
 Progress = Callable[[str, int, int], None]
 PICTURE_MAX = 20 * 2**20
 
@@ -159,12 +164,13 @@ def _units(table: pd.DataFrame, order: Sequence[object], questions: Sequence[str
 
 
 def from_study(
-    study: Study, store: Store, *, origin: str = "human", label: str = "none", spec: SentenceSpec = PASTA,
-    progress: Progress = lambda what, done, total: None,
+    study: Study, store: Store, *, origin: str = "human", label: str = "none", pair: Pair = "",
+    spec: SentenceSpec = PASTA, progress: Progress = lambda what, done, total: None,
 ) -> Rated:  # fmt: skip
     """The ratings that the kept people of a study gave, with the pictures that they saw; concepts as the
-    sentence of `spec`. `label` "truth" or "predicted" puts the item's class beside the embedding. Raises
-    BadRatings for a study that asks for no ratings or whose results are sealed.
+    sentence of `spec`. `label` "truth" or "predicted" puts the item's class beside the embedding. With
+    `pair`, the questions that compare with that copy alone, with its picture too. Raises BadRatings for a
+    study that asks for no such ratings or whose results are sealed.
     """
     if not all(get_kind(kind).asks_models for kind in get_paradigm(study.paradigm).kinds):
         raise BadRatings(
@@ -172,7 +178,8 @@ def from_study(
             "a study of ratings"
         )
     # Predicted ratings by condition would tell what the seal keeps.
-    seal = seal_of(study_facts(study, origin), origin)
+    facts = study_facts(study, origin)
+    seal = seal_of(facts, origin)
     if seal.sealed:
         raise BadRatings(f"{seal.sentence} A scorer learned from them would tell them: wait until then.")
     kept = read_frames(study, progress=progress).only(origin).confirmed().kept()
@@ -182,6 +189,9 @@ def from_study(
             f'"{study.slug}" has no ratings of origin {origin} that count: wait for '
             "people, or name another --origin"
         )
+    if pair:
+        rows = _compared(rows, RatingDesign(**facts.design), pair)
+    copies = copies_of(study, pair) if pair else {}
     units = list(dict.fromkeys(zip(rows["item"], rows["condition"], strict=True)))
     renderings = {
         (row.item.key, row.condition.name): row
@@ -193,7 +203,7 @@ def from_study(
         row = renderings[unit]
         told = {"truth": row.item.truth, "predicted": row.item.predicted}.get(label, "")
         subject, properties = explained(row.stimulus, store, told, spec)
-        shown.append(subject)
+        shown.append(beside(subject, copies[unit], store) if pair else subject)
         plain.append(properties)
     progress("reading pictures", len(units), len(units))
     rows = rows.assign(unit=list(zip(rows["item"], rows["condition"], strict=True)), value=rows["asked"])
@@ -210,6 +220,33 @@ def from_study(
         np.array(plain) if all(row is not None for row in plain) else None,
         f'{origin} ratings of the study "{study.slug}"',
     )
+
+
+def _compared(rows: pd.DataFrame, design: RatingDesign, pair: Pair) -> pd.DataFrame:
+    """Those of questions that compare with that copy. Raises BadRatings for none."""
+    names = [row.id for row in design.rows if row.pair == pair]
+    made = rows[rows["question"].isin(names)]
+    if made.empty:
+        raise BadRatings(
+            f"no rating compares an explanation with that of its {pair} copy: leave --pair out, or name a "
+            "study with such a question"
+        )
+    return made
+
+
+def copies_of(study: Study, pair: Pair) -> dict[tuple[str, str], Rendering]:
+    """What is drawn on the light or strong copy of each explained picture, by item and condition."""
+    rows = Rendering.objects.filter(item__copy_of__study=study, item__perturbation__aim=pair)
+    rows = rows.select_related("item__copy_of", "condition", "stimulus")
+    return {(row.item.copy_of.key, row.condition.name): row for row in rows if row.item.copy_of}
+
+
+def beside(shown: ShownExplanation, copy: Rendering, store: Store) -> ShownExplanation:
+    """The explanation with that of its copy. Raises BadRatings for concepts."""
+    other, _ = explained(copy.stimulus, store, "")
+    if shown.text or other.text:
+        raise BadRatings("a scorer of pairs takes pictures, and an explanation is a list of concepts")
+    return replace(shown, other=other.picture)
 
 
 def explained(

@@ -54,8 +54,8 @@ class ScorerCard(BaseModel):
 
     `data`: digest of the ratings and of what was rated. `split`: its name, seed and counts. `target`: what
     was made of several raters' answers. `label`: which label stands beside the embedding; `labels`: the names
-    of its columns. `inputs`: whether a single picture or the pair before and after was embedded. `scores`: by
-    name, None for an undefined one. `parameters` and `heads` are those of the scorer.
+    of its columns. `inputs`: whether the picture alone was embedded, or with that of its light or strong
+    copy. `scores`: by name, None for an undefined one. `parameters` and `heads` are those of the scorer.
     """
 
     model_config = ConfigDict(frozen=True, **STRICT)
@@ -65,7 +65,7 @@ class ScorerCard(BaseModel):
     target: Target
     label: Literal["truth", "predicted", "none"]
     labels: tuple[str, ...]
-    inputs: Literal["single", "pair"]
+    inputs: Literal["single", "light", "strong"]
     encoder: EncoderCard
     heads: tuple[HeadCard, ...]
     parameters: dict[str, JsonValue]

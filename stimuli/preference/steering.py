@@ -53,7 +53,12 @@ class Predicts:
     """Predicted ratings of drawn explanations, by one question of a scorer."""
 
     def __init__(self, saved: SavedScorer, encoder: PreferenceEncoder, question: str) -> None:
-        """Raises BadRatings for a question that the scorer does not answer."""
+        """Raises BadRatings for a scorer of pairs, and for a question that the scorer does not answer."""
+        if saved.card.inputs != "single":
+            raise BadRatings(
+                f"the scorer compares a picture with its {saved.card.inputs} copy, and here is one picture: "
+                "take a scorer that was fitted without --pair"
+            )
         names = [head.question for head in saved.card.heads]
         self.heads = [place for place, name in enumerate(names) if name == question]
         if not self.heads:

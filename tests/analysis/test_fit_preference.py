@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,21 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from analysis.preference import fitting
-from analysis.preference.applying import at_ends
+from analysis.preference.applying import at_ends, of_study, predicted_of
+from analysis.preference.rated import from_study
 from analysis.records import Record, as_text
 from analysis.refresh import refresh_report
-from experiments.models import Rendering, Response, Study
+from experiments.models import Item, Rendering, Response, Study
+from stimuli.errors import BadRatings
 from stimuli.models import Measurement, Stimulus
+from stimuli.preference.encoders import open_encoder
 from stimuli.preference.scorer_file import load
+from stimuli.preference.steering import Predicts
 from stimuli.preference.twin import draw_twin
 from stimuli.render.heatmap import overlay
 from stimuli.render.png import decode
 from stimuli.render.recipe import RenderSpec
+from stimuli.spec import content_key
 from stimuli.store.files import keep_attribution, keep_picture
 from stimuli.store.media import current_store
 from stimuli.types import ConceptAttribution, PixelAttribution
@@ -211,6 +217,62 @@ def study(store_folder: Path) -> Study:
     return made
 
 
+def with_copies(study: Study) -> dict[tuple[str, str], bytes]:
+    """q2 compares with a light copy, which every explanation has, drawn as a plain colour; the PNG files."""
+    asked = {"id": "q2", "pair": "light", "text": "Are they alike?", "low": "no", "high": "yes"}
+    study.definition["design"]["wording"] = [asked]
+    study.save()
+    store, files = current_store(), {}
+    for number, row in enumerate(Rendering.objects.exclude(stimulus__spec__explainer=None)):
+        named = f"{row.item.key}~light~{row.condition.name}"
+        told = Item.objects.get(pk=row.item_id)
+        told.pk, told.key, told.copy_of_id, told.perturbation = None, named, row.item_id, {"aim": "light"}
+        told.save()
+        picture = np.full((32, 32, 3), (number * 5 % 256, number // 51, 90), np.uint8)
+        drawn = Stimulus.objects.get(pk=row.stimulus_id)
+        drawn.pk, drawn.key = None, content_key(named)
+        drawn.explanation_file = keep_picture(store, "pictures", drawn.key, picture)
+        drawn.save()
+        Rendering.objects.create(item=told, condition=row.condition, stimulus=drawn)
+        files[row.item.key, row.condition.name] = store.get(drawn.explanation_file)
+    return files
+
+
+@pytest.mark.django_db
+def test_questions_about_a_pair_are_learned_from_both_pictures(study: Study, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="no rating compares .* its light copy: leave --pair out"):
+        fit(tmp_path / "out", study.slug, "--split", "method_out", "--pair", "light")
+    files = with_copies(study)
+    made = from_study(study, current_store(), pair="light")
+    assert made.questions == ("q2",)
+    assert all(
+        s.other == files[of]
+        for s, of in zip(made.subjects, zip(made.images, made.methods, strict=True), strict=True)
+    )
+    fit(tmp_path / "out", study.slug, "--split", "method_out", "--pair", "light")
+    saved = load(tmp_path / "out" / "scorer.safetensors")
+    assert saved.card.inputs == "light" and {head.question for head in saved.card.heads} == {"q2"}
+    rows = of_study(study.slug, saved.card)
+    assert {(row.name, row.condition): row.shown.other for row in rows} == files
+    first = predicted_of(rows, saved, open_encoder("histograms"))
+    turned = [replace(row, shown=replace(row.shown, other=rows[-1].shown.other)) for row in rows]
+    assert not np.allclose(predicted_of(turned, saved, open_encoder("histograms")), first), (
+        "it looks at the copy"
+    )
+    scorer = str(tmp_path / "out" / "scorer.safetensors")
+    call_command("score", scorer, "--study", study.slug, "--out", str(tmp_path / "scores.csv"))
+    assert len(pd.read_csv(tmp_path / "scores.csv")) == len(files)
+    with pytest.raises(CommandError, match="light copy, which a folder does not hold"):
+        call_command("score", scorer, "--pictures", str(tmp_path))
+    with pytest.raises(BadRatings, match="fitted without --pair"):
+        Predicts(saved, open_encoder("histograms"), "q2")
+    Item.objects.exclude(copy_of=None).delete()
+    with pytest.raises(CommandError, match="no explanation with a light copy that is rendered"):
+        call_command("score", scorer, "--study", study.slug)
+    with pytest.raises(CommandError, match="--pair needs the copies of a study"):
+        fit(tmp_path / "more", "--twin", "content", "--pair", "light")
+
+
 @pytest.mark.django_db
 def test_a_sealed_study_teaches_nothing(study: Study, tmp_path: Path) -> None:
     """Predictions by condition would tell its results before it is over."""
@@ -239,8 +301,6 @@ def test_a_study_s_ratings_are_those_of_its_kept_people(study: Study) -> None:
 
 
 def fitting_source(study: Study) -> Any:
-    from analysis.preference.rated import from_study
-
     return from_study(study, current_store(), label="predicted")
 
 

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from analysis.preference.fitting import FitPlan, fit
 from analysis.preference.printing import tell, write
-from analysis.preference.rated import Rated, from_records, from_study, from_twin
+from analysis.preference.rated import PAIRS, Rated, from_records, from_study, from_twin
 from analysis.preference.splits import SPLITS
 from analysis.records import BadRecords
 from analysis.stats.results import StatsError
@@ -58,6 +58,12 @@ class Fitting(BaseCommand):
             default="none",
             help="the class beside the embedding",
         )
+        parser.add_argument(
+            "--pair",
+            choices=PAIRS,
+            default="",
+            help="learn a study's questions that compare with this copy, from both pictures",
+        )
         parser.add_argument("--epochs", type=int, default=24, help="passes through the ratings, at most (24)")
         parser.add_argument("--origin", default="human", help="whose ratings of the study (human)")
         parser.add_argument(
@@ -77,6 +83,7 @@ class Fitting(BaseCommand):
             seed=options["seed"],
             target=options["target"],
             label=options["label"],
+            pair=options["pair"],
             licence=options["licence"],
             options=(("epochs", options["epochs"]),),
         )
@@ -87,6 +94,8 @@ class Fitting(BaseCommand):
             raise CommandError(
                 f"{' and '.join(given) or 'Nothing'} given; name one source: a study, --records, or --twin."
             )
+        if options["pair"] and not options["study"]:
+            raise CommandError("--pair needs the copies of a study: name the study, or leave --pair out.")
         if options["twin"]:
             return from_twin(options["twin"], options["images"], options["seed"])
         if options["records"]:
@@ -101,6 +110,7 @@ class Fitting(BaseCommand):
             current_store(),
             origin=options["origin"],
             label=options["label"],
+            pair=options["pair"],
             progress=terminal.progress,
         )
 

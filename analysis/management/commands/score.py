@@ -86,6 +86,11 @@ class Command(StudyCommand):
     def _rows(self, card: ScorerCard, options: dict[str, Any]) -> list[ToScore]:
         if options["study"]:
             return of_study(options["study"], card)
+        if card.inputs != "single":
+            raise CommandError(
+                f"This scorer compares a picture with its {card.inputs} copy, which a folder does not hold: "
+                "name a study by --study, or a scorer of single pictures."
+            )
         folder: Path = options["pictures"]
         files = sorted(folder.glob("*.png"))
         if not files:
