@@ -21,6 +21,8 @@ PROMPTS: Mapping[str, str] = {
     "shown as an ordinary person without training in machine learning would answer it. " + _FORM,
 }
 """Variants of the first message, by name."""
+UNREAD = "none"
+"""In place of a variant, of a rater that reads no message."""
 AGAIN = "This reply could not be read. " + _FORM
 """What is said of such a reply, with what is wrong with it in brackets behind."""
 BLOCK = re.compile(r"</?(?:p|li|h[1-6]|div|ul|ol|br|table|tr)\b[^>]*>", re.IGNORECASE)
@@ -29,12 +31,12 @@ TAG = re.compile(r"<[^>]+>")
 
 def prompt_digest(name: str) -> str:
     """Names the words of a variant; they may change with a version."""
-    return content_key([PROMPTS[name], AGAIN])[:12]
+    return "" if name == UNREAD else content_key([PROMPTS[name], AGAIN])[:12]
 
 
 def system_text(prompt: str, *pages: str) -> str:
     """The first message of every request: the instructions and the page, as HTML, each text once."""
-    return "\n\n".join(dict.fromkeys((PROMPTS[prompt], *filter(None, map(plain, pages)))))
+    return "\n\n".join(dict.fromkeys((PROMPTS.get(prompt, ""), *filter(None, map(plain, pages)))))
 
 
 def plain(page: str) -> str:

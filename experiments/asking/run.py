@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,6 +11,7 @@ from threading import Event
 from experiments.asking.asker import AGAIN_MAX, Asker, Unanswered
 from experiments.asking.chat import Chat, Message, Unreachable
 from experiments.asking.plan import Seat
+from experiments.asking.scored import ScorerRater, ScorerWalk
 from experiments.asking.walk import ModelWalk
 from experiments.models import Session, Study
 from experiments.paradigms.base import Reason
@@ -31,13 +32,16 @@ class ModelOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Where the sessions run: the server's `url`, the query that lets a seat in, the model, and who hears of
-    replies that could not be read: (session, fault, reply)."""
+    """Where the sessions run: the server's `url`, the query that lets a seat in, the model at an address or
+    the scorer with the quiz that is answered beside it, and who hears of replies that could not be read:
+    (session, fault, reply)."""
 
     url: str
     query: Callable[[Seat], str]
-    chat: Chat
+    chat: Chat | None
     told: Callable[[str, str, str], None] = lambda name, fault, reply: None
+    rater: ScorerRater | None = None
+    quiz: Mapping[str, str] = field(default_factory=dict)
 
 
 def ask_models(
@@ -80,10 +84,15 @@ def _take(slug: str, seat: Seat, way: Way, line: Line, stop: Event) -> ModelOutc
     def say(messages: Sequence[Message]) -> str:
         if stop.is_set():
             raise Unreachable("stopped")
+        assert way.chat is not None
         return way.chat.say(messages)
 
     asker = Asker(say, seat.manner.order, lambda fault, reply: way.told(seat.name, fault, reply))
-    walk = ModelWalk(seat.name, seat.manner.prompt, asker, line)
+    walk = (
+        ScorerWalk(seat.name, way.rater, way.quiz, line)
+        if way.rater is not None
+        else ModelWalk(seat.name, seat.manner.prompt, asker, line)
+    )
     try:
         outcome = walk.enter(slug, "local", way.query(seat))
     except Unanswered as error:

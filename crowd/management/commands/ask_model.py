@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO, TypeVar, cast
 
 import httpx
 from django.conf import settings
@@ -20,21 +21,30 @@ from experiments.asking.plan import (
     TRAINED,
     Manner,
     Seat,
+    Trained,
     check_may_be_asked,
     open_seats,
     seats_of,
     tallied,
 )
-from experiments.asking.prompts import ORDERS, PROMPTS
+from experiments.asking.prompts import ORDERS, PROMPTS, UNREAD
 from experiments.asking.run import ModelOutcome, Way, ask_models
+from experiments.asking.scored import ScorerRater
+from experiments.definition import StudyDefinition
 from experiments.errors import NotAdmitted, StudyError
 from experiments.management.base import StudyCommand, study_of
 from experiments.models import Study
+from experiments.paradigms import design_of
+from experiments.paradigms.rating import RatingDesign
 from experiments.simulation.line import Refused
 from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
+from stimuli.errors import StimulusError
+from stimuli.preference.encoders import EMBEDDED, open_encoder
+from stimuli.preference.scorer_file import load
 
 Name = TypeVar("Name", bound=str)
+HOST = "this machine"
 
 
 class Command(StudyCommand):
@@ -42,8 +52,14 @@ class Command(StudyCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study", help="a slug or the path of a study.toml")
-        parser.add_argument("--address", required=True, help="of the chat completions, as https://host/v1")
-        parser.add_argument("--model", required=True, help="its name at that address")
+        parser.add_argument("--address", default="", help="of the chat completions, as https://host/v1")
+        parser.add_argument("--model", default="", help="its name at that address")
+        parser.add_argument(
+            "--scorer", type=Path, help="in place of a model: a file that fit_preference wrote"
+        )
+        parser.add_argument(
+            "--encoder", default=EMBEDDED, metavar="DIR", help="the one that the scorer was fitted with"
+        )
         parser.add_argument(
             "-n", type=int, dest="count", help="how many plans (all of one round, so every explanation once)"
         )
@@ -70,6 +86,11 @@ class Command(StudyCommand):
         parser.add_argument("--yes", action="store_true", help="do not ask before something leaves")
 
     def handle(self, *args: Any, study: str, **options: Any) -> None:
+        if bool(options["scorer"]) == bool(options["address"] and options["model"]):
+            raise CommandError("Name who rates: a model by --address and --model, or a --scorer.")
+        if options["scorer"]:
+            _score(study, options)
+            return
         row, seats = _seats(study, options)
         chat = Chat(
             checked_address(options["address"], has_key=bool(settings.MODEL_KEY)),
@@ -100,18 +121,59 @@ class Command(StudyCommand):
             )
 
 
-def _seats(study: str, options: dict[str, Any]) -> tuple[Study, list[Seat]]:
-    """The open study and the sessions that are still to be taken. Raises StudyError for one that no model
-    may take."""
+def _score(study: str, options: dict[str, Any]) -> None:
+    """The sessions of a scorer, of which nothing leaves this machine."""
+    try:
+        saved, encoder = load(options["scorer"]), open_encoder(options["encoder"])
+    except StimulusError as error:
+        raise CommandError(str(error)) from error
+    except OSError as error:
+        raise CommandError(f"{error.filename or options['scorer']}: {error.strerror}.") from error
+    definition, row = _taken(study, may_see=True)
+    trained: Trained = options["trained_on_data"]
+    if f'the study "{row.slug}"' in str(saved.card.split.get("of")):
+        trained = "yes"
+    digest = hashlib.sha256(options["scorer"].read_bytes()).hexdigest()[:12]
+    manner = Manner(f"scorer {digest}", HOST, UNREAD, "given", trained)
+    rater = ScorerRater(saved, encoder, [q.id for q in cast("RatingDesign", design_of(definition)).rows])
+    seats = open_seats(row, seats_of(row, [manner], options["count"], options["first"]))
+    quiz = {question.id: question.answer for question in definition.quiz}
+    with Terminal() as terminal:
+        terminal.line(HEADING)
+        if not seats:
+            terminal.line("Every one of these sessions has ended. Choose other plans, or another scorer.")
+            return
+        terminal.line(
+            f"{len(seats)} sessions by the {manner.model}; nothing leaves this machine. It reads no page: "
+            "quiz, training and checks are answered beside it."
+        )
+        way = Way(options["url"], lambda seat: model_query(row, seat), None, rater=rater, quiz=quiz)
+        try:
+            taken = _run(row, seats, way, options, terminal)
+        except StimulusError as error:
+            raise CommandError(str(error)) from error
+        for line in outcome_lines(taken, None):
+            terminal.line(line)
+
+
+def _taken(study: str, *, may_see: bool | None = None) -> tuple[StudyDefinition, Study]:
+    """The open study with its file. Raises StudyError for one that no model may take; `may_see` in place of
+    what its file allows."""
     definition = load_study(find_study(study, tuple(settings.STUDY_DIRS)))
     row = study_of(definition.slug)
     if row.digest != definition.digest:
         raise StudyError(f"The file is not the study {row.slug!r} that is open: their digests differ.")
-    check_may_be_asked(row, definition.ethics.models_may_see)
+    check_may_be_asked(row, definition.ethics.models_may_see if may_see is None else may_see)
     try:
         check_offered_to_no_one(row)
     except NotAdmitted as error:
         raise CommandError(str(error)) from error
+    return definition, row
+
+
+def _seats(study: str, options: dict[str, Any]) -> tuple[Study, list[Seat]]:
+    """The open study and the sessions that are still to be taken."""
+    _, row = _taken(study)
     manners = [
         Manner(options["model"], host_of(options["address"]), prompt, order, options["trained_on_data"])
         for prompt in _chosen("--prompts", options["prompts"], tuple(PROMPTS))
@@ -156,8 +218,14 @@ def _ask(
             row = {"session": name, "fault": fault, "reply": reply}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
+    way = Way(options["url"], lambda seat: model_query(study, seat), chat, told)
+    return _run(study, seats, way, options, terminal)
+
+
+def _run(
+    study: Study, seats: Sequence[Seat], way: Way, options: dict[str, Any], terminal: Terminal
+) -> list[ModelOutcome]:
     url = options["url"]
-    way = Way(url, lambda seat: model_query(study, seat), chat, told)
     try:
         return ask_models(study, seats, way, concurrency=options["concurrency"], progress=terminal.progress)
     except Refused as error:
@@ -168,7 +236,7 @@ def _ask(
         ) from error
 
 
-def outcome_lines(taken: Sequence[ModelOutcome], sent: Sent) -> list[str]:
+def outcome_lines(taken: Sequence[ModelOutcome], sent: Sent | None) -> list[str]:
     """What became of the sessions, what was wrong with replies, and what left in all."""
     lines = []
     for status in dict.fromkeys(each.status for each in taken):
@@ -181,4 +249,4 @@ def outcome_lines(taken: Sequence[ModelOutcome], sent: Sent) -> list[str]:
             faults[fault] = faults.get(fault, 0) + count
     if faults:
         lines.append("Replies that could not be read: " + ", ".join(f"{n} {f}" for f, n in faults.items()))
-    return [*lines, f"Sent: {sent.sentence()}."]
+    return [*lines, f"Sent: {sent.sentence()}."] if sent is not None else lines
