@@ -10,9 +10,10 @@ from typing import Any, Literal
 import numpy as np
 
 from analysis.preference.evaluation import Evaluation, evaluate
-from analysis.preference.rated import Pair, Rated
+from analysis.preference.rated import Rated
 from analysis.preference.splits import Split, SplitName, splits_of
 from analysis.stats.results import Floats
+from experiments.paradigms.rating import Pair
 from stimuli.errors import BadRatings
 from stimuli.preference.embedding import embed
 from stimuli.preference.encoders import PreferenceEncoder

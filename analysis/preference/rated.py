@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,7 @@ from analysis.tables import read_frames, study_facts
 from experiments.kinds import get_kind
 from experiments.models import Rendering, Study
 from experiments.paradigms import get_paradigm
-from experiments.paradigms.rating import RatingDesign
+from experiments.paradigms.rating import Pair, RatingDesign
 from stimuli.errors import BadRatings
 from stimuli.models import Stimulus
 from stimuli.preference.embedding import ShownExplanation
@@ -33,9 +32,6 @@ from stimuli.store import Store
 from stimuli.store.files import read_attribution
 from stimuli.types import ConceptAttribution, PixelAttribution
 
-Pair = Literal["", "light", "strong"]
-PAIRS: tuple[Pair, ...] = get_args(Pair)[1:]
-"""Which copy of a picture stands beside it."""
 Progress = Callable[[str, int, int], None]
 PICTURE_MAX = 20 * 2**20
 

@@ -36,7 +36,8 @@ def prompt_digest(name: str) -> str:
 
 def system_text(prompt: str, *pages: str) -> str:
     """The first message of every request: the instructions and the page, as HTML, each text once."""
-    return "\n\n".join(dict.fromkeys((PROMPTS.get(prompt, ""), *filter(None, map(plain, pages)))))
+    first = "" if prompt == UNREAD else PROMPTS[prompt]
+    return "\n\n".join(dict.fromkeys((first, *filter(None, map(plain, pages)))))
 
 
 def plain(page: str) -> str:

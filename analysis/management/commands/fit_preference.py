@@ -10,11 +10,12 @@ from django.core.management.base import BaseCommand, CommandError
 
 from analysis.preference.fitting import FitPlan, fit
 from analysis.preference.printing import tell, write
-from analysis.preference.rated import PAIRS, Rated, from_records, from_study, from_twin
+from analysis.preference.rated import Rated, from_records, from_study, from_twin
 from analysis.preference.splits import SPLITS
 from analysis.records import BadRecords
 from analysis.stats.results import StatsError
 from experiments.models import Study
+from experiments.paradigms.rating import AIMS
 from experiments.terminal import Terminal
 from stimuli.errors import StimulusError
 from stimuli.preference.encoders import EMBEDDED, open_encoder
@@ -60,7 +61,7 @@ class Fitting(BaseCommand):
         )
         parser.add_argument(
             "--pair",
-            choices=PAIRS,
+            choices=AIMS,
             default="",
             help="learn a study's questions that compare with this copy, from both pictures",
         )

@@ -48,7 +48,10 @@ HOST = "this machine"
 
 
 class Command(StudyCommand):
-    help = "Let a model rate beside people, asked at an address of your choice. It never counts as people."
+    help = (
+        "Let a model rate beside people, asked at an address of your choice, or a scorer of fit_preference. "
+        "It never counts as people."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study", help="a slug or the path of a study.toml")
