@@ -26,6 +26,8 @@ from experiments.paradigms.rating import RatingDesign
 
 ORIGIN = "model"
 MANNER = ("model", "host", "prompt", "order")
+ANSWERING = {"written": "written", "likeliest": "the likeliest", "predicted": "predicted"}
+"""Where the answers of a model come from; sessions of before this was kept were all written."""
 TRAINED = {
     "unknown": "Whether {model} was trained on these pictures or on ratings of them is unknown, so agreement "
     "may be memory.",
@@ -77,23 +79,35 @@ def _manners_section(
             {
                 **{key: first[key] for key in (*MANNER, "prompt_digest", "trained_on_data")},
                 "name": name,
+                "answering": first.get("answering", "written"),
                 "sessions": len(given),
                 "passed": sum(status[session] == "passed" for session in given),
                 "faults": dict(faults),
             }
         )
     lines = tuple(
-        (*(str(row[key]) for key in MANNER), str(row["sessions"]), str(row["passed"]),
+        (*(str(row[key]) for key in MANNER), ANSWERING[row["answering"]],
+         str(row["sessions"]), str(row["passed"]),
          ", ".join(f"{n} {fault}" for fault, n in row["faults"].items()) or NONE)
         for row in content
     )  # fmt: skip
     table = Table(
         "models",
         "Models, and how they were asked",
-        ("Model", "Address", "Prompt", "Order of answers", "Sessions", "Passed", "Unreadable replies"),
+        (
+            "Model",
+            "Address",
+            "Prompt",
+            "Order of answers",
+            "Answers",
+            "Sessions",
+            "Passed",
+            "Unreadable replies",
+        ),
         lines,
-        "Each line is one rater. The rules of screening are those of people, without the rules about time.",
-        left=4,
+        "Each line is one rater. Its answers are written replies, the likeliest of those listed, or the "
+        "predictions of a scorer. The rules of screening are those of people, without the rules about time.",
+        left=5,
     )
     trained = dict.fromkeys(TRAINED[row["trained_on_data"]].format(model=row["model"]) for row in content)
     return Section(

@@ -36,6 +36,9 @@ Trained = Literal["unknown", "no", "yes"]
 TRAINED: tuple[Trained, ...] = get_args(Trained)
 """Whether the model may have been trained on the study's pictures or ratings, as far as is known."""
 
+Answering = Literal["written", "likeliest", "predicted"]
+"""Where an answer comes from: a written reply, the most probable of the listed, or a scorer's prediction."""
+
 
 @dataclass(frozen=True, slots=True)
 class Manner:
@@ -46,6 +49,7 @@ class Manner:
     prompt: str
     order: Order
     trained_on_data: Trained = "unknown"
+    answering: Answering = "written"
 
     @property
     def rater(self) -> str:

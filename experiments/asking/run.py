@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from threading import Event
 
 from experiments.asking.asker import AGAIN_MAX, Asker, Unanswered
 from experiments.asking.chat import Chat, Message, Unreachable
+from experiments.asking.likeliest import LikeliestAsker
 from experiments.asking.plan import Seat
 from experiments.asking.scored import ScorerRater, ScorerWalk
 from experiments.asking.walk import ModelWalk
@@ -17,6 +19,7 @@ from experiments.models import Session, Study
 from experiments.paradigms.base import Reason
 from experiments.sessions import mark_left
 from experiments.simulation.line import Line, open_pool
+from stimuli.predictors.vision_language import VisionLanguage
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +35,14 @@ class ModelOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Where the sessions run: the server's `url`, the query that lets a seat in, the model at an address or
-    the scorer with the quiz that is answered beside it, and who hears of replies that could not be read:
-    (session, fault, reply)."""
+    """Where the sessions run: the server's `url`, the query that lets a seat in, the rater (a model at an
+    address, one of a local folder, or a scorer with the quiz that is answered beside it), and who hears of
+    replies that could not be read: (session, fault, reply)."""
 
     url: str
     query: Callable[[Seat], str]
-    chat: Chat | None
+    rater: Chat | VisionLanguage | ScorerRater
     told: Callable[[str, str, str], None] = lambda name, fault, reply: None
-    rater: ScorerRater | None = None
     quiz: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -81,26 +83,32 @@ def _take(slug: str, seat: Seat, way: Way, line: Line, stop: Event) -> ModelOutc
     if stop.is_set():
         return ModelOutcome(seat, "open", "not begun")
 
-    def say(messages: Sequence[Message]) -> str:
-        if stop.is_set():
-            raise Unreachable("stopped")
-        assert way.chat is not None
-        return way.chat.say(messages)
-
-    asker = Asker(say, seat.manner.order, lambda fault, reply: way.told(seat.name, fault, reply))
-    walk = (
-        ScorerWalk(seat.name, way.rater, way.quiz, line)
-        if way.rater is not None
-        else ModelWalk(seat.name, seat.manner.prompt, asker, line)
-    )
+    walk, faults = _walk(seat, way, line, stop)
     try:
         outcome = walk.enter(slug, "local", way.query(seat))
     except Unanswered as error:
-        return ModelOutcome(seat, "incomplete", str(error), dict(asker.faults))
+        return ModelOutcome(seat, "incomplete", str(error), dict(faults))
     except Unreachable as error:
         stop.set()
-        return ModelOutcome(seat, "open", str(error), dict(asker.faults))
-    return ModelOutcome(seat, outcome.status, outcome.message, dict(asker.faults))
+        return ModelOutcome(seat, "open", str(error), dict(faults))
+    return ModelOutcome(seat, outcome.status, outcome.message, dict(faults))
+
+
+def _walk(seat: Seat, way: Way, line: Line, stop: Event) -> tuple[ModelWalk, Counter[str]]:
+    """The session's walk, and the count of its unreadable replies, which grows with it."""
+    rater, manner = way.rater, seat.manner
+    if isinstance(rater, ScorerRater):
+        return ScorerWalk(seat.name, rater, way.quiz, line), Counter()
+    if not isinstance(rater, Chat):
+        return ModelWalk(seat.name, manner.prompt, LikeliestAsker(rater, manner.order), line), Counter()
+
+    def say(messages: Sequence[Message]) -> str:
+        if stop.is_set():
+            raise Unreachable("stopped")
+        return rater.say(messages)
+
+    asker = Asker(say, manner.order, lambda fault, reply: way.told(seat.name, fault, reply))
+    return ModelWalk(seat.name, manner.prompt, asker, line), asker.faults
 
 
 def _stored(study: Study, done: Future[ModelOutcome]) -> ModelOutcome:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError
 
-from analysis.preference.applying import of_study, predicted_of
 from analysis.refresh import make_report
 from analysis.tables import read_frames, study_facts
 from crowd.dashboard.counts import flows_of, places_of
@@ -22,14 +19,8 @@ from crowd.dashboard.views.overview import snapshot
 from crowd.joining.modelled import model_query
 from crowd.models import Payout, Posting
 from experiments.asking.plan import Manner, seats_of
-from experiments.asking.scored import ScorerRater
 from experiments.enrolment import places_left
-from experiments.errors import StudyError
 from experiments.models import Participant, Response, Session, Slot, Study, Trial
-from stimuli.preference.embedding import embed
-from stimuli.preference.encoders import open_encoder
-from stimuli.preference.scorer import PreferenceScorer
-from stimuli.preference.scorer_file import described, load, save
 from tests.experiments.protocols import RATING, TWO_MODELS, write
 from tests.stand_in import Asked, StandIn, saying, stand_in, usual
 from tests.world import Person, opened_study
@@ -255,91 +246,6 @@ def test_what_it_is_told_at_the_training_goes_into_the_second_try(
     (session,) = models()
     tries = session.gates.filter(kind="training").order_by("attempt").values_list("passed", flat=True)
     assert list(tries) == [False, True] and taught.practice and session.verdict == "passed"
-
-
-# A scorer in place of a model
-
-
-def scorer_of(study: Study, folder: Path) -> Path:
-    """Fitted on the study's own pictures with drawn ratings, so that it tells them apart."""
-    call_command("fit_preference", "--twin", "content", "--images", "14", "--runs", "1", "--epochs", "1",
-                 "--out", str(folder / "fit"))  # fmt: skip
-    card = load(folder / "fit" / "scorer.safetensors").card
-    vectors = embed([row.shown for row in of_study(study.slug, card)], open_encoder("histograms"))
-    ratings = np.random.default_rng(0).integers(1, 6, (len(vectors), 2)).astype(float)
-    made = PreferenceScorer(seed=[0, 1], epochs=30).fit(vectors, ratings, validation=(vectors, ratings))
-    told = {"heads": card.heads[:2], "parameters": described(made)}
-    save(folder / "scorer.safetensors", made, card.model_copy(update=told))
-    return folder / "scorer.safetensors"
-
-
-def test_a_scorer_rates_by_its_predictions_and_reads_nothing(
-    study: Study, path: Path, live_server: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Each stored point is the rounded prediction for the very picture of the trial."""
-    scorer = scorer_of(study, tmp_path)
-    given = ("ask_model", str(path), "--scorer", str(scorer), "--url", live_server.url)
-    path.write_text(path.read_text().replace(ALLOWED, "\n"))
-    call_command(*given)
-    said = capsys.readouterr().out
-    assert "nothing leaves this machine" in said and "It reads no page" in said and "Sent:" not in said
-    sessions = models()
-    assert len(sessions) == Slot.objects.filter(study=study, lane="round-0").count()
-    assert {s.verdict for s in sessions} == {"passed"}
-    assert {(s.asked["host"], s.asked["prompt"], s.asked["prompt_digest"]) for s in sessions} == {
-        ("this machine", "none", "")
-    }
-    saved = load(scorer)
-    rows = of_study(study.slug, saved.card)
-    heads = dict(zip([h.question.lower() for h in saved.card.heads], predicted_of(
-        rows, saved, open_encoder("histograms")).T, strict=True))  # fmt: skip
-    place = {(row.name, row.condition): at for at, row in enumerate(rows)}
-    rated = Response.objects.filter(session__in=sessions, trial__kind="rate").select_related(
-        "trial__item", "trial__condition"
-    )
-    points: set[int] = set()
-    for answer in rated:
-        assert answer.trial.item is not None and answer.trial.condition is not None
-        at = place[answer.trial.item.key, answer.trial.condition.name]
-        wanted = {q: round(float(heads[q][at])) for q in ("q1", "q2")}
-        assert answer.value == wanted
-        points |= set(wanted.values())
-    assert len(rated) == len(rows) and len(points) > 2, "it tells pictures apart"
-    report = make_report(study, "model")
-    (manner,) = next(s.content for s in report.sections if s.key == "models")["manners"]
-    assert manner["model"].startswith("scorer ") and manner["trained_on_data"] == "unknown"
-    call_command(*given)
-    assert "has ended" in capsys.readouterr().out and len(models()) == len(sessions)
-
-
-def test_beside_a_scorer_the_training_is_answered_by_what_it_told(
-    study: Study, path: Path, live_server: Any, tmp_path: Path
-) -> None:
-    scorer = scorer_of(study, tmp_path)
-    path.write_text(path.read_text().replace(UNTAUGHT, "").replace('slug = "ratings"', 'slug = "taught"'))
-    opened_study(path)
-    call_command("ask_model", str(path), "--scorer", str(scorer), "--url", live_server.url, "-n", "1")
-    (session,) = models()
-    tries = session.gates.filter(kind="training").order_by("attempt").values_list("passed", flat=True)
-    assert list(tries) == [False, True] and session.verdict == "passed"
-
-
-def test_a_scorer_that_cannot_take_the_study_is_refused(study: Study, path: Path, tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="Name who rates"):
-        call_command("ask_model", str(path))
-    with pytest.raises(CommandError, match="Name who rates"):
-        call_command("ask_model", str(path), "--scorer", "s", "--model", "m", "--address", "http://here")
-    with pytest.raises(CommandError, match="none.safetensors"):
-        call_command("ask_model", str(path), "--scorer", str(tmp_path / "none.safetensors"))
-    call_command("fit_preference", "--twin", "content", "--images", "14", "--runs", "1", "--epochs", "1",
-                 "--out", str(tmp_path))  # fmt: skip
-    saved, encoder = load(tmp_path / "scorer.safetensors"), open_encoder("histograms")
-    with pytest.raises(StudyError, match="does not answer 'q9'; it knows q1"):
-        ScorerRater(saved, encoder, ["q1", "q9"])
-    pair = replace(saved, card=saved.card.model_copy(update={"inputs": "light"}))
-    with pytest.raises(StudyError, match="more than a page shows"):
-        ScorerRater(pair, encoder, ["q1"])
-    assert not models()
 
 
 # Refusals

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
 from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Whitespace
+from tokenizers.models import BPE, WordLevel
+from tokenizers.pre_tokenizers import ByteLevel, Whitespace
 from tokenizers.processors import TemplateProcessing
 
 SIDE = 32
@@ -78,6 +79,51 @@ def save_clip(folder: Path, *, form: str = "clip") -> Any:
     model = _seeded(getattr(transformers, f"{name}Model"), config)
     model.save_pretrained(folder)
     write_settings(folder)
+    return model
+
+
+SPOKEN = (
+    "{% for m in messages %}<{{ m['role'] }}>{% for c in m['content'] %}"
+    "{% if c['type'] == 'image' %}<image>{% else %}{{ c['text'] }}{% endif %}{% endfor %}\n{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+"""How the tiny vision-language model is spoken to."""
+
+
+def save_llava(folder: Path) -> Any:
+    """A vision-language model that reads bytes, with its processor; the model in evaluation mode. Its weights
+    are drawn wide, so that what it says depends on what it is shown."""
+    alphabet = ["<pad>", "<image>", *sorted(ByteLevel.alphabet())]
+    split = Tokenizer(BPE(vocab={sign: place for place, sign in enumerate(alphabet)}, merges=[]))
+    split.pre_tokenizer = ByteLevel(add_prefix_space=False)
+    vision = transformers.CLIPVisionConfig(
+        **ATTENTION, intermediate_size=32, image_size=SIDE, patch_size=SIDE // 2
+    )
+    words = transformers.LlamaConfig(
+        vocab_size=len(alphabet), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+        num_attention_heads=2, num_key_value_heads=2, max_position_embeddings=8192,
+    )  # fmt: skip
+    config = transformers.LlavaConfig(
+        vision_config=vision, text_config=words, image_token_index=1, image_seq_length=4
+    )
+    model = _seeded(transformers.LlavaForConditionalGeneration, config)
+    with torch.no_grad():
+        for weight in model.model.multi_modal_projector.parameters():
+            weight.mul_(8)
+    model.save_pretrained(folder)
+    side = {"height": SIDE, "width": SIDE}
+    transformers.LlavaProcessor(
+        import_module("transformers.models.clip.image_processing_pil_clip").CLIPImageProcessorPil(
+            size={"shortest_edge": SIDE}, crop_size=side
+        ),
+        transformers.PreTrainedTokenizerFast(
+            tokenizer_object=split, pad_token="<pad>", additional_special_tokens=["<image>"]
+        ),
+        patch_size=SIDE // 2,
+        vision_feature_select_strategy="default",
+        num_additional_image_tokens=1,
+        chat_template=SPOKEN,
+    ).save_pretrained(folder)
     return model
 
 

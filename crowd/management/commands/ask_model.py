@@ -19,6 +19,7 @@ from experiments.asking.asker import AGAIN_MAX
 from experiments.asking.chat import TIMEOUT_S, TRIES, Chat, Sent, checked_address, host_of, is_here
 from experiments.asking.plan import (
     TRAINED,
+    Answering,
     Manner,
     Seat,
     Trained,
@@ -40,6 +41,7 @@ from experiments.simulation.line import Refused
 from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
 from stimuli.errors import StimulusError
+from stimuli.predictors.vision_language import VisionLanguage, open_vision_language
 from stimuli.preference.encoders import EMBEDDED, open_encoder
 from stimuli.preference.scorer_file import load
 
@@ -49,14 +51,21 @@ HOST = "this machine"
 
 class Command(StudyCommand):
     help = (
-        "Let a model rate beside people, asked at an address of your choice, or a scorer of fit_preference. "
-        "It never counts as people."
+        "Let a model rate beside people: at an address of your choice, from a local folder, or a scorer of "
+        "fit_preference. It never counts as people."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study", help="a slug or the path of a study.toml")
         parser.add_argument("--address", default="", help="of the chat completions, as https://host/v1")
         parser.add_argument("--model", default="", help="its name at that address")
+        parser.add_argument(
+            "--folder",
+            type=Path,
+            help="in place of an address: a vision-language model, as transformers "
+            "saves it; it answers with the most probable of the listed answers",
+        )
+        parser.add_argument("--device", default="cpu", help="where a model of a folder runs (cpu)")
         parser.add_argument(
             "--scorer", type=Path, help="in place of a model: a file that fit_preference wrote"
         )
@@ -89,10 +98,15 @@ class Command(StudyCommand):
         parser.add_argument("--yes", action="store_true", help="do not ask before something leaves")
 
     def handle(self, *args: Any, study: str, **options: Any) -> None:
-        if bool(options["scorer"]) == bool(options["address"] and options["model"]):
-            raise CommandError("Name who rates: a model by --address and --model, or a --scorer.")
-        if options["scorer"]:
-            _score(study, options)
+        named = bool(options["address"] or options["model"])
+        if named + bool(options["folder"]) + bool(options["scorer"]) != 1 or (
+            named and not (options["address"] and options["model"])
+        ):
+            raise CommandError(
+                "Name who rates: a model by --address and --model, a model's --folder, or a --scorer."
+            )
+        if not named:
+            _rate_here(study, options)
             return
         row, seats = _seats(study, options)
         chat = Chat(
@@ -124,39 +138,57 @@ class Command(StudyCommand):
             )
 
 
-def _score(study: str, options: dict[str, Any]) -> None:
-    """The sessions of a scorer, of which nothing leaves this machine."""
+def _rate_here(study: str, options: dict[str, Any]) -> None:
+    """The sessions of a folder's model or a scorer, of which nothing leaves this machine."""
+    if strange := [name for name in ("temperature", "faulty") if options[name] is not None]:
+        raise CommandError(f"--{strange[0]} is of models at an address: leave it out.")
+    definition, row = _taken(study, may_see=True)
     try:
-        saved, encoder = load(options["scorer"]), open_encoder(options["encoder"])
+        rater, manners = (_scorer if options["scorer"] else _folder)(definition, options)
+        seats = open_seats(row, seats_of(row, manners, options["count"], options["first"]))
+        with Terminal() as terminal:
+            terminal.line(HEADING)
+            if not seats:
+                terminal.line("Every one of these sessions has ended. Choose other plans, or another rater.")
+                return
+            terminal.line(here_line(seats))
+            quiz = {question.id: question.answer for question in definition.quiz}
+            way = Way(options["url"], lambda seat: model_query(row, seat), rater, quiz=quiz)
+            taken = _run(row, seats, way, options, terminal)
+            for line in outcome_lines(taken, None):
+                terminal.line(line)
     except StimulusError as error:
         raise CommandError(str(error)) from error
     except OSError as error:
         raise CommandError(f"{error.filename or options['scorer']}: {error.strerror}.") from error
-    definition, row = _taken(study, may_see=True)
+
+
+def _scorer(definition: StudyDefinition, options: dict[str, Any]) -> tuple[ScorerRater, list[Manner]]:
+    if (options["prompts"], options["orders"]) != ("plain", "given"):
+        raise CommandError("A scorer reads no prompt and no list of answers: leave out --prompts, --orders.")
+    saved, encoder = load(options["scorer"]), open_encoder(options["encoder"], options["device"])
     trained: Trained = options["trained_on_data"]
-    if f'the study "{row.slug}"' in str(saved.card.split.get("of")):
+    if f'the study "{definition.slug}"' in str(saved.card.split.get("of")):
         trained = "yes"
     digest = hashlib.sha256(options["scorer"].read_bytes()).hexdigest()[:12]
-    manner = Manner(f"scorer {digest}", HOST, UNREAD, "given", trained)
     rater = ScorerRater(saved, encoder, [q.id for q in cast("RatingDesign", design_of(definition)).rows])
-    seats = open_seats(row, seats_of(row, [manner], options["count"], options["first"]))
-    quiz = {question.id: question.answer for question in definition.quiz}
-    with Terminal() as terminal:
-        terminal.line(HEADING)
-        if not seats:
-            terminal.line("Every one of these sessions has ended. Choose other plans, or another scorer.")
-            return
-        terminal.line(
-            f"{len(seats)} sessions by the {manner.model}; nothing leaves this machine. It reads no page: "
-            "quiz, training and checks are answered beside it."
-        )
-        way = Way(options["url"], lambda seat: model_query(row, seat), None, rater=rater, quiz=quiz)
-        try:
-            taken = _run(row, seats, way, options, terminal)
-        except StimulusError as error:
-            raise CommandError(str(error)) from error
-        for line in outcome_lines(taken, None):
-            terminal.line(line)
+    return rater, [Manner(f"scorer {digest}", HOST, UNREAD, "given", trained, "predicted")]
+
+
+def _folder(definition: StudyDefinition, options: dict[str, Any]) -> tuple[VisionLanguage, list[Manner]]:
+    rater = open_vision_language(options["folder"], options["device"])
+    return rater, _manners(f"{rater.name} {rater.digest[:12]}", HOST, "likeliest", options)
+
+
+def here_line(seats: Sequence[Seat]) -> str:
+    """Who is going to rate, how it comes to its answers, and that nothing leaves."""
+    manner = seats[0].manner
+    how = (
+        "It reads no page: quiz, training and checks are answered beside it"
+        if manner.answering == "predicted"
+        else f"Asked as {_asked_as(seats)}; it answers with the most probable of the listed answers"
+    )
+    return f"{len(seats)} sessions by {manner.model}; nothing leaves this machine. {how}."
 
 
 def _taken(study: str, *, may_see: bool | None = None) -> tuple[StudyDefinition, Study]:
@@ -177,12 +209,22 @@ def _taken(study: str, *, may_see: bool | None = None) -> tuple[StudyDefinition,
 def _seats(study: str, options: dict[str, Any]) -> tuple[Study, list[Seat]]:
     """The open study and the sessions that are still to be taken."""
     _, row = _taken(study)
-    manners = [
-        Manner(options["model"], host_of(options["address"]), prompt, order, options["trained_on_data"])
+    manners = _manners(options["model"], host_of(options["address"]), "written", options)
+    return row, open_seats(row, seats_of(row, manners, options["count"], options["first"]))
+
+
+def _manners(model: str, host: str, answering: Answering, options: dict[str, Any]) -> list[Manner]:
+    """Each prompt with each order."""
+    return [
+        Manner(model, host, prompt, order, options["trained_on_data"], answering)
         for prompt in _chosen("--prompts", options["prompts"], tuple(PROMPTS))
         for order in _chosen("--orders", options["orders"], ORDERS)
     ]
-    return row, open_seats(row, seats_of(row, manners, options["count"], options["first"]))
+
+
+def _asked_as(seats: Sequence[Seat]) -> str:
+    manners = dict.fromkeys(seat.manner for seat in seats)
+    return ", ".join(f"{manner.prompt}/{manner.order}" for manner in manners)
 
 
 def _chosen(option: str, given: str, known: Sequence[Name]) -> list[Name]:
@@ -196,12 +238,10 @@ def _chosen(option: str, given: str, known: Sequence[Name]) -> list[Name]:
 
 def leaving_lines(chat: Chat, seats: Sequence[Seat], sent: Sent) -> list[str]:
     """The address, and all that is going to leave."""
-    manners = list(dict.fromkeys(seat.manner for seat in seats))
-    asked = ", ".join(f"{manner.prompt}/{manner.order}" for manner in manners)
     where = "this machine itself, which nothing leaves" if is_here(chat.address) else host_of(chat.address)
     return [
         f"Model {chat.model} at {chat.address} ({where}); {'with' if chat.key else 'without'} a key.",
-        f"{len(seats)} sessions, asked as {asked}: {sent.sentence()}.",
+        f"{len(seats)} sessions, asked as {_asked_as(seats)}: {sent.sentence()}.",
         "The texts are the study's instructions, pages and questions, and the answers to choose from. A "
         f"reply that cannot be read is asked again, at most {AGAIN_MAX} times, and a request that fails is "
         f"sent at most {TRIES} times; that comes on top.",

@@ -115,13 +115,13 @@ class HubFolder:
         check_config(value, f"{self.shown}/config.json")
         return value
 
-    def weights(self) -> dict[str, Tensor]:
+    def weights(self, bytes_max: int = MAX_WEIGHT_BYTES) -> dict[str, Tensor]:
         """All tensors by name, as they are stored. Raises BadSpec for pickles and for files too large."""
         files = self._weight_files()
         total = sum(path.stat().st_size for path in files)
-        if total > MAX_WEIGHT_BYTES:
+        if total > bytes_max:
             raise BadSpec(
-                f'the weights in "{self.shown}" have {total:,} bytes, more than {MAX_WEIGHT_BYTES:,}; '
+                f'the weights in "{self.shown}" have {total:,} bytes, more than {bytes_max:,}; '
                 "use a smaller model"
             )
         state: dict[str, Tensor] = {}
@@ -277,17 +277,17 @@ def fill(kind: Any, config: Mapping[str, JsonValue], state: dict[str, Tensor], s
     """
     check_config(config, source)
     given = sum(tensor.numel() for tensor in state.values())
-    with _quietly(), torch.random.fork_rng(devices=[]):
-        made = _tried(lambda: kind.config_class.from_dict(dict(config)), source)
+    with quietly(), torch.random.fork_rng(devices=[]):
+        made = tried(lambda: kind.config_class.from_dict(dict(config)), source)
         with torch.device("meta"):
-            empty: nn.Module = _tried(lambda: kind._from_config(made), source)
+            empty: nn.Module = tried(lambda: kind._from_config(made), source)
         wanted = sum(tensor.numel() for tensor in empty.parameters())
         if wanted > given:
             raise ShapeMismatch(
                 f"{source}: its configuration asks for {wanted:,} weights, and its file holds {given:,}; "
                 "they do not belong together"
             )
-        network, report = _tried(
+        network, report = tried(
             lambda: kind.from_pretrained(
                 None,
                 config=made,
@@ -343,18 +343,18 @@ def _check_report(report: Mapping[str, Any], source: str) -> None:
         )
 
 
-def _tried(make: Callable[[], Any], source: str) -> Any:
+def tried(make: Callable[[], Any], source: str, what: str = "build this network") -> Any:
     """The result of a call to the library, which raises any kind of error at a configuration that makes no
-    sense."""
+    sense. Raises BadSpec: the library cannot do `what`."""
     try:
         return make()
     except Exception as error:  # all errors are treated alike
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise BadSpec(f"{source}: the library cannot build this network ({first[:200]})") from error
+        raise BadSpec(f"{source}: the library cannot {what} ({first[:200]})") from error
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
+def quietly() -> Iterator[None]:
     """The library prints reports and progress bars; what matters here is in the errors."""
     words = library("transformers.utils.logging")
     level, has_bars = words.get_verbosity(), words.is_progress_bar_enabled()

@@ -1,0 +1,156 @@
+"""Raters on this machine: a scorer of preferences, and a model of a local folder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+
+from analysis.preference.applying import of_study, predicted_of
+from analysis.refresh import make_report
+from experiments.asking.scored import ScorerRater
+from experiments.errors import StudyError
+from experiments.models import Response, Slot, Study
+from stimuli.preference.embedding import embed
+from stimuli.preference.encoders import open_encoder
+from stimuli.preference.scorer import PreferenceScorer
+from stimuli.preference.scorer_file import described, load, save
+from tests.crowd.test_ask_model import ALLOWED, UNTAUGHT, models, path, study
+from tests.stimuli.hub_models import save_llava
+from tests.world import opened_study
+
+pytestmark = pytest.mark.django_db(transaction=True)
+__all__ = ["path", "study"]
+
+
+# A scorer in place of a model
+
+
+def scorer_of(study: Study, folder: Path) -> Path:
+    """Fitted on the study's own pictures with drawn ratings, so that it tells them apart."""
+    call_command("fit_preference", "--twin", "content", "--images", "14", "--runs", "1", "--epochs", "1",
+                 "--out", str(folder / "fit"))  # fmt: skip
+    card = load(folder / "fit" / "scorer.safetensors").card
+    vectors = embed([row.shown for row in of_study(study.slug, card)], open_encoder("histograms"))
+    ratings = np.random.default_rng(0).integers(1, 6, (len(vectors), 2)).astype(float)
+    made = PreferenceScorer(seed=[0, 1], epochs=30).fit(vectors, ratings, validation=(vectors, ratings))
+    told = {"heads": card.heads[:2], "parameters": described(made)}
+    save(folder / "scorer.safetensors", made, card.model_copy(update=told))
+    return folder / "scorer.safetensors"
+
+
+def test_a_scorer_rates_by_its_predictions_and_reads_nothing(
+    study: Study, path: Path, live_server: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each stored point is the rounded prediction for the very picture of the trial."""
+    scorer = scorer_of(study, tmp_path)
+    given = ("ask_model", str(path), "--scorer", str(scorer), "--url", live_server.url)
+    path.write_text(path.read_text().replace(ALLOWED, "\n"))
+    call_command(*given)
+    said = capsys.readouterr().out
+    assert "nothing leaves this machine" in said and "It reads no page" in said and "Sent:" not in said
+    sessions = models()
+    assert len(sessions) == Slot.objects.filter(study=study, lane="round-0").count()
+    assert {s.verdict for s in sessions} == {"passed"}
+    assert {(s.asked["host"], s.asked["prompt"], s.asked["prompt_digest"]) for s in sessions} == {
+        ("this machine", "none", "")
+    }
+    saved = load(scorer)
+    rows = of_study(study.slug, saved.card)
+    heads = dict(zip([h.question.lower() for h in saved.card.heads], predicted_of(
+        rows, saved, open_encoder("histograms")).T, strict=True))  # fmt: skip
+    place = {(row.name, row.condition): at for at, row in enumerate(rows)}
+    rated = Response.objects.filter(session__in=sessions, trial__kind="rate").select_related(
+        "trial__item", "trial__condition"
+    )
+    points: set[int] = set()
+    for answer in rated:
+        assert answer.trial.item is not None and answer.trial.condition is not None
+        at = place[answer.trial.item.key, answer.trial.condition.name]
+        wanted = {q: round(float(heads[q][at])) for q in ("q1", "q2")}
+        assert answer.value == wanted
+        points |= set(wanted.values())
+    assert len(rated) == len(rows) and len(points) > 2, "it tells pictures apart"
+    report = make_report(study, "model")
+    (manner,) = next(s.content for s in report.sections if s.key == "models")["manners"]
+    assert manner["model"].startswith("scorer ") and manner["trained_on_data"] == "unknown"
+    call_command(*given)
+    assert "has ended" in capsys.readouterr().out and len(models()) == len(sessions)
+
+
+def test_beside_a_scorer_the_training_is_answered_by_what_it_told(
+    study: Study, path: Path, live_server: Any, tmp_path: Path
+) -> None:
+    scorer = scorer_of(study, tmp_path)
+    path.write_text(path.read_text().replace(UNTAUGHT, "").replace('slug = "ratings"', 'slug = "taught"'))
+    opened_study(path)
+    call_command("ask_model", str(path), "--scorer", str(scorer), "--url", live_server.url, "-n", "1")
+    (session,) = models()
+    tries = session.gates.filter(kind="training").order_by("attempt").values_list("passed", flat=True)
+    assert list(tries) == [False, True] and session.verdict == "passed"
+
+
+def test_a_scorer_that_cannot_take_the_study_is_refused(study: Study, path: Path, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="Name who rates"):
+        call_command("ask_model", str(path))
+    with pytest.raises(CommandError, match="Name who rates"):
+        call_command("ask_model", str(path), "--scorer", "s", "--model", "m", "--address", "http://here")
+    with pytest.raises(CommandError, match="none.safetensors"):
+        call_command("ask_model", str(path), "--scorer", str(tmp_path / "none.safetensors"))
+    call_command("fit_preference", "--twin", "content", "--images", "14", "--runs", "1", "--epochs", "1",
+                 "--out", str(tmp_path))  # fmt: skip
+    saved, encoder = load(tmp_path / "scorer.safetensors"), open_encoder("histograms")
+    with pytest.raises(StudyError, match="does not answer 'q9'; it knows q1"):
+        ScorerRater(saved, encoder, ["q1", "q9"])
+    pair = replace(saved, card=saved.card.model_copy(update={"inputs": "light"}))
+    with pytest.raises(StudyError, match="more than a page shows"):
+        ScorerRater(pair, encoder, ["q1"])
+    assert not models()
+
+
+# A model of a local folder
+
+
+def test_a_model_of_a_folder_rates_by_likelihood_and_nothing_leaves(
+    study: Study, path: Path, live_server: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_llava(tmp_path / "tiny")
+    path.write_text(path.read_text().replace(ALLOWED, "\n"))
+    given = ("ask_model", str(path), "--folder", str(tmp_path / "tiny"), "--url", live_server.url,
+             "-n", "1", "--orders", "given,reversed")  # fmt: skip
+    call_command(*given)
+    said = capsys.readouterr().out
+    assert (
+        "nothing leaves this machine. Asked as plain/given, plain/reversed; it answers with the most" in said
+    )
+    sessions = models()
+    assert len(sessions) == 2 and len({s.participant_id for s in sessions}) == 2
+    assert {(s.asked["host"], s.asked["answering"]) for s in sessions} == {("this machine", "likeliest")}
+    assert all(s.asked["model"].startswith("tiny ") and s.asked["faults"] == {} for s in sessions)
+    # A random network does as it is told by chance alone: it is screened as every rater.
+    assert {s.verdict for s in sessions} <= {"passed", "screened"}
+    rated = Response.objects.filter(session__in=sessions, trial__kind="rate")
+    assert rated and {
+        point for value in rated.values_list("value", flat=True) for point in value.values()
+    } <= {*range(1, 6)}
+    report = make_report(study, "model")
+    manners = next(s.content for s in report.sections if s.key == "models")["manners"]
+    assert [row["answering"] for row in manners] == ["likeliest", "likeliest"]
+    call_command(*given)
+    assert "has ended" in capsys.readouterr().out and len(models()) == 2
+
+
+def test_options_of_another_rater_are_refused(study: Study, path: Path, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="Name who rates"):
+        call_command("ask_model", str(path), "--folder", str(tmp_path), "--model", "m")
+    with pytest.raises(CommandError, match="--temperature is of models at an address"):
+        call_command("ask_model", str(path), "--folder", str(tmp_path), "--temperature", "0.5")
+    with pytest.raises(CommandError, match="reads no prompt"):
+        call_command("ask_model", str(path), "--scorer", "s", "--orders", "reversed")
+    with pytest.raises(CommandError, match=r"holds no config\.json"):
+        call_command("ask_model", str(path), "--folder", str(tmp_path))
+    assert not models()
