@@ -40,7 +40,7 @@ Turn = tuple[str, Sequence[str | Pixels]]
 
 @dataclass(eq=False)
 class VisionLanguage:
-    """`digest` names weights, settings and words. One dialogue is read at a time, whoever asks."""
+    """`digest` names weights, settings and words. One dialogue is read at a time."""
 
     name: str
     digest: str

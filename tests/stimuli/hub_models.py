@@ -93,30 +93,27 @@ SPOKEN = (
 def save_llava(folder: Path) -> Any:
     """A vision-language model that reads bytes, with its processor; the model in evaluation mode. Its weights
     are drawn wide, so that what it says depends on what it is shown."""
+    of: Any = transformers
     alphabet = ["<pad>", "<image>", *sorted(ByteLevel.alphabet())]
     split = Tokenizer(BPE(vocab={sign: place for place, sign in enumerate(alphabet)}, merges=[]))
     split.pre_tokenizer = ByteLevel(add_prefix_space=False)
-    vision = transformers.CLIPVisionConfig(
-        **ATTENTION, intermediate_size=32, image_size=SIDE, patch_size=SIDE // 2
-    )
-    words = transformers.LlamaConfig(
+    vision = of.CLIPVisionConfig(**ATTENTION, intermediate_size=32, image_size=SIDE, patch_size=SIDE // 2)
+    words = of.LlamaConfig(
         vocab_size=len(alphabet), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
         num_attention_heads=2, num_key_value_heads=2, max_position_embeddings=8192,
     )  # fmt: skip
-    config = transformers.LlavaConfig(
-        vision_config=vision, text_config=words, image_token_index=1, image_seq_length=4
-    )
-    model = _seeded(transformers.LlavaForConditionalGeneration, config)
+    config = of.LlavaConfig(vision_config=vision, text_config=words, image_token_index=1, image_seq_length=4)
+    model = _seeded(of.LlavaForConditionalGeneration, config)
     with torch.no_grad():
         for weight in model.model.multi_modal_projector.parameters():
             weight.mul_(8)
     model.save_pretrained(folder)
     side = {"height": SIDE, "width": SIDE}
-    transformers.LlavaProcessor(
+    of.LlavaProcessor(
         import_module("transformers.models.clip.image_processing_pil_clip").CLIPImageProcessorPil(
             size={"shortest_edge": SIDE}, crop_size=side
         ),
-        transformers.PreTrainedTokenizerFast(
+        of.PreTrainedTokenizerFast(
             tokenizer_object=split, pad_token="<pad>", additional_special_tokens=["<image>"]
         ),
         patch_size=SIDE // 2,

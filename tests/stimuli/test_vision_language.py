@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import transformers
 from PIL import Image
 
 from experiments.asking.likeliest import LikeliestAsker
 from stimuli.errors import BadSpec
+from stimuli.predictors.files.hub_folder import library
 from stimuli.predictors.vision_language import Turn, open_vision_language
 from stimuli.render.png import encode
 from stimuli.types import Pixels
@@ -42,7 +42,7 @@ def counted(saved: tuple[Path, Any], text: str, shown: list[Pixels], given: list
     """Each whole reply behind the whole dialogue through the library's own model. A token counts if another
     reply is the same before it and not at it."""
     folder, model = saved
-    processor = transformers.AutoProcessor.from_pretrained(folder)
+    processor = library().AutoProcessor.from_pretrained(folder)
     start = processor(text=[text], images=[Image.fromarray(p) for p in shown] or None, return_tensors="pt")
     rows = [processor.tokenizer(reply)["input_ids"] for reply in given]
     totals = []
