@@ -12,6 +12,7 @@ import pandas as pd
 from analysis.frames import Frames
 from analysis.stats.agreement import modes
 from analysis.stats.results import Floats
+from experiments.paradigms.rating import RatingQuestion
 
 SCALE = (1, 2, 3, 4, 5)
 """The points of every scale, in their order."""
@@ -30,6 +31,11 @@ COLUMNS = (
     "rt_ms",
 )
 EXPLANATION = ["item", "condition"]
+
+
+def question_label(question: RatingQuestion) -> str:
+    """Its id, as PASTA prints it if it is one of the six."""
+    return question.id.upper() if question.id[0] == "q" and question.id[1:].isdigit() else question.id
 
 
 def rating_rows(frames: Frames, reversed_questions: Collection[str] = ()) -> pd.DataFrame:

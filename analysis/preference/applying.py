@@ -14,7 +14,7 @@ import pandas as pd
 from django.utils import timezone
 from numpy.typing import ArrayLike
 
-from analysis.preference.rated import beside, copies_of, explained
+from analysis.preference.rated import beside, copies_of, explained, label_of
 from analysis.reports.against import PREDICTED
 from experiments.errors import StudyError
 from experiments.models import Rendering, Study
@@ -66,17 +66,17 @@ def of_study(slug: str, card: ScorerCard) -> list[ToScore]:
     if study is None:
         raise StudyError(f'There is no study "{slug}" here.')
     rows = Rendering.objects.filter(item__study=study, item__copy_of=None)
-    rows = rows.select_related("item", "condition", "stimulus").order_by("condition__ordinal", "item__key")
+    rows = rows.select_related("item", "condition", "stimulus").prefetch_related("item__predictions")
+    rows = rows.order_by("condition__ordinal", "item__key")
     store, made = current_store(), []
     copies = None if card.inputs == "single" else copies_of(study, card.inputs)
     for row in rows:
         if not row.stimulus.explainer or row.stimulus.state != Stimulus.State.DONE:
             continue
-        label = {"truth": row.item.truth, "predicted": row.item.predicted}.get(card.label, "")
         copy = copies.get((row.item.key, row.condition.name)) if copies is not None else None
         if copies is not None and (copy is None or copy.stimulus.state != Stimulus.State.DONE):
             continue
-        shown = explained(row.stimulus, store, label)[0]
+        shown = explained(row.stimulus, store, label_of(row, card.label))[0]
         if copy is not None:
             shown = beside(shown, copy, store)
         made.append(ToScore(row.item.key, row.condition.name, shown, row.stimulus_id))
@@ -84,6 +84,15 @@ def of_study(slug: str, card: ScorerCard) -> list[ToScore]:
         what = "explanation" if copies is None else f"explanation with a {card.inputs} copy"
         raise StudyError(f'"{slug}" has no {what} that is rendered; run build_stimuli {slug}.')
     return made
+
+
+def sentences_of(slug: str, card: ScorerCard) -> dict[str, str]:
+    """What a scorer reads in place of the picture of a list of concepts, by the SHA-256 of that picture."""
+    rows = of_study(slug, card)
+    said = {row.stimulus: row.shown.text for row in rows if row.stimulus is not None and row.shown.text}
+    drawn = Stimulus.objects.filter(pk__in=said).exclude(explanation_file="")
+    store = current_store()
+    return {hashlib.sha256(store.get(row.explanation_file)).hexdigest(): said[row.pk] for row in drawn}
 
 
 def predicted_of(

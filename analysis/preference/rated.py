@@ -191,14 +191,15 @@ def from_study(
     units = list(dict.fromkeys(zip(rows["item"], rows["condition"], strict=True)))
     renderings = {
         (row.item.key, row.condition.name): row
-        for row in Rendering.objects.filter(item__study=study).select_related("item", "condition", "stimulus")
+        for row in Rendering.objects.filter(item__study=study)
+        .select_related("item", "condition", "stimulus")
+        .prefetch_related("item__predictions")
     }
     shown, plain = [], []
     for done, unit in enumerate(units):
         progress("reading pictures", done, len(units))
         row = renderings[unit]
-        told = {"truth": row.item.truth, "predicted": row.item.predicted}.get(label, "")
-        subject, properties = explained(row.stimulus, store, told, spec)
+        subject, properties = explained(row.stimulus, store, label_of(row, label), spec)
         shown.append(beside(subject, copies[unit], store) if pair else subject)
         plain.append(properties)
     progress("reading pictures", len(units), len(units))
@@ -243,6 +244,14 @@ def beside(shown: ShownExplanation, copy: Rendering, store: Store) -> ShownExpla
     if shown.text or other.text:
         raise BadRatings("a scorer of pairs takes pictures, and an explanation is a list of concepts")
     return replace(shown, other=other.picture)
+
+
+def label_of(row: Rendering, label: str) -> str:
+    """The class of an explanation's picture, or what the model that is explained says of it; "" for none."""
+    if label == "predicted":
+        said = {other.predictor: other.predicted for other in row.item.predictions.all()}
+        return said.get(row.condition.predictor, row.item.predicted)
+    return row.item.truth if label == "truth" else ""
 
 
 def explained(

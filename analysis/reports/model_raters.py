@@ -16,17 +16,27 @@ import numpy as np
 import pandas as pd
 
 from analysis.frames import Frames
-from analysis.ratings import EXPLANATION, SCALE, as_units, mode_of, rated_once, rating_rows, with_shared
+from analysis.ratings import (
+    EXPLANATION,
+    SCALE,
+    as_units,
+    mode_of,
+    question_label,
+    rated_once,
+    rating_rows,
+    with_shared,
+)
 from analysis.reports.base import Section, StudyFacts, Table, seal_of
 from analysis.reports.formats import NONE, interval, number
 from analysis.reports.rating_agreement import DRAWS, METRICS, tried
 from analysis.stats.agreement import human_row
 from analysis.stats.rank_agreement import rank_agreement
+from experiments.asking.prompts import UNREAD
 from experiments.paradigms.rating import RatingDesign
 
 ORIGIN = "model"
 MANNER = ("model", "host", "prompt", "order")
-ANSWERING = {"written": "written", "likeliest": "the likeliest", "predicted": "predicted"}
+ANSWERING = {"written": "written", "likeliest": "likeliest", "predicted": "predicted"}
 """Where the answers of a model come from; sessions of before this was kept were all written."""
 TRAINED = {
     "unknown": "Whether {model} was trained on these pictures or on ratings of them is unknown, so agreement "
@@ -60,7 +70,9 @@ def _answers(kept: Frames, manners: Mapping[str, Mapping[str, Any]]) -> pd.DataF
 
 
 def name_of(asked: Mapping[str, Any]) -> str:
-    """A model as it was asked, in words."""
+    """A model as it was asked, in words; a scorer was not."""
+    if asked["prompt"] == UNREAD:
+        return str(asked["model"])
     return f"{asked['model']} at {asked['host']}, {asked['prompt']}, answers {asked['order']}"
 
 
@@ -156,9 +168,9 @@ def _points(answers: pd.DataFrame) -> pd.DataFrame:
 
 def _beside(answers: pd.DataFrame, people: Frames, stimuli: pd.DataFrame, facts: StudyFacts) -> Section:
     rows = rating_rows(people)
-    names = [row.id for row in RatingDesign(**facts.design).rows]
+    labels = {row.id: question_label(row) for row in RatingDesign(**facts.design).rows}
     items, orders = [], []
-    for question in names:
+    for question in labels:
         for manner in sorted(set(answers["manner"])):
             given = answers[(answers["manner"] == manner) & (answers["question"] == question)]
             theirs = rows[rows["question"] == question]
@@ -167,9 +179,11 @@ def _beside(answers: pd.DataFrame, people: Frames, stimuli: pd.DataFrame, facts:
             orders.append(about | _on_conditions(given, theirs, stimuli, facts.seed))
     content = {"people": int(people.participants["participant"].nunique()), "items": items, "orders": orders}
     said = dict.fromkeys(
-        f"{row['question']}, {row['manner']}: {row['problem']}" for row in (*items, *orders) if row["problem"]
+        f"{labels[row['question']]}, {row['manner']}: {row['problem']}"
+        for row in (*items, *orders)
+        if row["problem"]
     )
-    tables = (_items_table(items), _orders_table(orders))
+    tables = (_items_table(items, labels), _orders_table(orders, labels))
     return Section("beside_people", "Models beside people", content, tuple(said), tables)
 
 
@@ -219,13 +233,15 @@ def _on_conditions(
     return {"rho": told.rho, "range": ends, "groups": told.groups, "undefined": told.undefined, "problem": ""}
 
 
-def _items_table(items: Sequence[Mapping[str, Any]]) -> Table:
+def _items_table(items: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) -> Table:
     heads = [head for metric in METRICS.values() for head in (f"{metric}, model", f"{metric}, person")]
     lines = []
     for row in items:
         both = row["model"], row["person"]
         cells = [number(told and told[key]) for key in METRICS for told in both]
-        lines.append((row["question"], row["manner"], str((row["model"] or {}).get("units", 0)), *cells))
+        lines.append(
+            (labels[row["question"]], row["manner"], str((row["model"] or {}).get("units", 0)), *cells)
+        )
     return Table(
         "models_beside",
         "A model, and one person, against the usual answer of the other people",
@@ -238,9 +254,15 @@ def _items_table(items: Sequence[Mapping[str, Any]]) -> Table:
     )
 
 
-def _orders_table(orders: Sequence[Mapping[str, Any]]) -> Table:
+def _orders_table(orders: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) -> Table:
     lines = tuple(
-        (row["question"], row["manner"], str(row["groups"] or 0), number(row["rho"]), interval(row["range"]))
+        (
+            labels[row["question"]],
+            row["manner"],
+            str(row["groups"] or 0),
+            number(row["rho"]),
+            interval(row["range"]),
+        )
         for row in orders
     )
     return Table(

@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 
 from analysis.frames import Frames
-from analysis.ratings import rated_once, rating_rows, shared_with, with_shared
+from analysis.ratings import question_label, rated_once, rating_rows, shared_with, with_shared
 from analysis.reports import faithfulness, figures, quality, rating_figures
 from analysis.reports.base import Figure, Headline, Main, Section, StudyFacts, Table, seal_of
 from analysis.reports.flow import flow_headline, flow_section
@@ -96,7 +96,7 @@ def _results(
 ) -> list[Section]:
     """The sections that are open once the study has ended."""
     names = [row.id for row in asked]
-    labels = {row.id: _label(row) for row in asked}
+    labels = {row.id: question_label(row) for row in asked}
     standing = with_shared(rows, kept.stimuli)
     made = summaries(standing, facts, names)
     compared = pairs(standing, facts, names)
@@ -113,11 +113,6 @@ def _results(
         metrics(associations(rows, kept.stimuli, names), labels),
         *quality.sections(kept, facts),
     ]
-
-
-def _label(question: RatingQuestion) -> str:
-    """Its id, as the paper prints it if it is one of the six."""
-    return question.id.upper() if question.id[0] == "q" and question.id[1:].isdigit() else question.id
 
 
 def _text(question: RatingQuestion, language: str) -> tuple[str, str, str]:
@@ -207,7 +202,7 @@ def _conditions(
     """Mean and mode of every condition and question, and beside each of those with a pair the share that it
     could not be asked of; the wording; two figures."""
     of_conditions = [row for row in made if row.by == "condition"]
-    heads = [f"{_label(q)}, reversed" if q.reverse else _label(q) for q in asked]
+    heads = [f"{question_label(q)}, reversed" if q.reverse else question_label(q) for q in asked]
     with_pair = {q.id for q in asked if q.pair}
     lines = []
     for c in explained(facts):
@@ -229,7 +224,7 @@ def _conditions(
         tuple(lines),
         " ".join((note, *facts.stimuli)),
         left=1 + len(about),
-        short=("Condition", *("" for _ in about), "n", *_beside(asked, [_label(q) for q in asked])),
+        short=("Condition", *("" for _ in about), "n", *_beside(asked, [question_label(q) for q in asked])),
     )
     look = figures.Look.of(facts, origin)
     drawn = (
@@ -248,7 +243,7 @@ def _conditions(
             "points",
             "How often each point was chosen, as it was asked (nothing reversed).",
             "Stacked bars of the five points per condition, a panel for each question.",
-            partial(rating_figures.points, of_conditions, [(q.id, _label(q)) for q in asked], look),
+            partial(rating_figures.points, of_conditions, [(q.id, question_label(q)) for q in asked], look),
         ),
     )
     content = [row.as_json() for row in of_conditions]
@@ -290,7 +285,7 @@ def _with_gap(head: str, made: Sequence[RatingSummary], question: RatingQuestion
 def _wording(asked: Sequence[RatingQuestion], facts: StudyFacts) -> Table:
     pair_words = {"light": "a small change", "strong": "a large change"}
     lines = tuple(
-        (_label(q), *_text(q, facts.language), pair_words.get(q.pair, ""), "yes" if q.reverse else "")
+        (question_label(q), *_text(q, facts.language), pair_words.get(q.pair, ""), "yes" if q.reverse else "")
         for q in asked
     )
     columns = ("Question", "Wording", "1 means", "5 means", "Pair", "Reversed here")
@@ -314,7 +309,7 @@ def _shared_sentence(stimuli: pd.DataFrame, rows: pd.DataFrame, facts: StudyFact
 
 def _levels(made: Sequence[RatingSummary], asked: Sequence[RatingQuestion]) -> Section:
     """Every mean with its interval: as asked, and with high as good; by every factor of the study."""
-    labels = {q.id: _label(q) for q in asked}
+    labels = {q.id: question_label(q) for q in asked}
     content = [row.as_json() for row in made if row.by != "condition"]
     tables = []
     for by, word in FACTORS.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from analysis.reports.against import PREDICTED
 from analysis.reports.base import Section, StudyFacts, Table
 from analysis.reports.faithfulness import metric_name
 from analysis.reports.formats import (
@@ -182,28 +183,49 @@ def _ordinal_sentence(test: OrdinalTest, labels: Labels, names_dataset: bool) ->
 
 
 def metrics(content: list[dict[str, Any]], labels: Labels) -> Section:
+    """Ratings beside what was measured, and beside what a scorer predicted of the very same question."""
     if not content:
         return Section("metrics", "", content)
-    lines = tuple(
-        (
-            metric_name(row, content),
-            labels[row["question"]],
-            *(
-                f"{number(told['rho'])} {interval(told['interval'])}" if (told := row[column]) else NONE
-                for column in ("method", "seen")
+    measured = [row for row in content if not row["metric"].startswith(PREDICTED)]
+    predicted = [row for row in content if row["metric"].lower() == f"{PREDICTED}{row['question']}".lower()]
+    tables = (
+        Table(
+            "metrics",
+            "Spearman's correlation over explanations",
+            ("Metric", "Question", "The method", "What was seen", "Explanations"),
+            tuple((metric_name(row, measured), labels[row["question"]], *_rhos(row)) for row in measured),
+            "Mean rating (high is good) against the metric of the same explanation; 95 % by leaving out "
+            "whole pictures. The method: of its own values. What was seen: of the field as it was drawn. "
+            "Neither stands in for the other. Conditions are pooled, so that differences between methods are "
+            "in it.",
+            left=2,
+        ),
+        Table(
+            "predicted",
+            "People's ratings and a scorer's predictions: Spearman's correlation over explanations",
+            ("Question", "Scorer", "Correlation", "Explanations"),
+            tuple(
+                (labels[row["question"]], str(row["parameters"].get("scorer", "")), *_rhos(row)[1:])
+                for row in predicted
             ),
-            str((row["method"] or row["seen"] or {"n": 0})["n"]),
-        )
-        for row in content
+            "Predicted ratings were given by no person, and stand in no result of people. Mean rating (high "
+            "is good); 95 % by leaving out whole pictures. Conditions are pooled.",
+            left=2,
+        ),
     )
-    table = Table(
+    return Section(
         "metrics",
-        "Spearman's correlation over explanations",
-        ("Metric", "Question", "The method", "What was seen", "Explanations"),
-        lines,
-        "Mean rating (high is good) against the metric of the same explanation; 95 % by leaving out whole "
-        "pictures. The method: of its own values. What was seen: of the field as it was drawn. Neither "
-        "stands in for the other. Conditions are pooled, so that differences between methods are in it.",
-        left=2,
+        "Ratings and automatic metrics",
+        content,
+        (),
+        tuple(table for table in tables if table.rows),
     )
-    return Section("metrics", "Ratings and automatic metrics", content, (), (table,))
+
+
+def _rhos(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    """The correlation by the method's own values and by what was seen, and of how many explanations."""
+    method, seen = (
+        f"{number(told['rho'])} {interval(told['interval'])}" if (told := row[column]) else NONE
+        for column in ("method", "seen")
+    )
+    return method, seen, str((row["method"] or row["seen"] or {"n": 0})["n"])

@@ -6,8 +6,10 @@ its words ask for, the training by what it tells. Passing them says nothing of t
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -33,9 +35,17 @@ NUMBER = re.compile(r"\d+")
 
 class ScorerRater:
     """Points for explanations. `questions` are the study's ids; a head answers that of its name, capitals or
-    not."""
+    not. `labels` gives the scorer's name of a label by the words on a page, `sentences` what it reads in
+    place of a picture of concepts, by the picture's SHA-256: both say what the page shows, in its terms."""
 
-    def __init__(self, saved: SavedScorer, encoder: PreferenceEncoder, questions: Sequence[str]) -> None:
+    def __init__(
+        self,
+        saved: SavedScorer,
+        encoder: PreferenceEncoder,
+        questions: Sequence[str],
+        labels: Mapping[str, str] = MappingProxyType({}),
+        sentences: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         """Raises StudyError for a scorer that cannot take this study by what its pages show."""
         card = saved.card
         if card.inputs != "single" or card.label == "truth":
@@ -49,14 +59,16 @@ class ScorerRater:
                 f"The scorer does not answer {missing[0]!r}; it knows {', '.join(dict.fromkeys(names))}. "
                 "Take a scorer that was fitted on these questions."
             )
-        self.saved, self.encoder = saved, encoder
+        self.saved, self.encoder, self.labels, self.sentences = saved, encoder, labels, sentences
         self.heads = {q: [place for place, name in enumerate(names) if name == q.lower()] for q in questions}
 
     def point(self, picture: bytes, label: str, question: str) -> int:
         """The predicted rating of a PNG, rounded to a point of the scale. Raises BadRatings for a label that
         the scorer does not know."""
         card = self.saved.card
-        shown = ShownExplanation(picture, label=label if card.labels else "")
+        told = self.labels.get(label, label) if card.labels else ""
+        said = self.sentences.get(hashlib.sha256(picture).hexdigest())
+        shown = ShownExplanation(text=said, label=told) if said else ShownExplanation(picture, label=told)
         answers = self.saved.predict(embed([shown], self.encoder, card.labels), self.encoder).reshape(-1)
         return int(np.clip(np.rint(answers[self.heads[question]].mean()), LOWEST, HIGHEST))
 

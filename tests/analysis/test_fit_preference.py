@@ -17,7 +17,7 @@ from analysis.preference import fitting
 from analysis.preference.applying import at_ends, of_study, predicted_of
 from analysis.preference.rated import from_study
 from analysis.records import Record, as_text
-from analysis.refresh import refresh_report
+from analysis.refresh import make_report, refresh_report
 from experiments.models import Item, Rendering, Response, Study
 from stimuli.errors import BadRatings
 from stimuli.models import Measurement, Stimulus
@@ -451,7 +451,10 @@ def test_kept_predictions_stand_in_the_report_as_predicted(study: Study, tmp_pat
         ("predicted_Q2", "q2"),
     }
     assert all(row["method"] is None and row["seen"] is not None for row in rows)
-    assert "predicted_Q1" in made.html
+    tables = [table for section in make_report(study, "human").sections for table in section.tables]
+    (shown,) = (table for table in tables if table.key == "predicted")
+    assert [row[0] for row in shown.rows] == ["Q1", "Q2"], "each question beside its own prediction"
+    assert "given by no person" in shown.note and "predicted_" not in made.html
     ratings = {(row["name"], row["question"]): row["mean"] for row in made.json["conditions"]}
     answers = Response.objects.filter(trial__kind="rate", trial__condition__name="control")
     wanted = np.mean([value["q1"] for value in answers.values_list("value", flat=True)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,15 @@ from django.core.management import CommandError, call_command
 
 from analysis.preference.applying import of_study, predicted_of
 from analysis.refresh import make_report
-from experiments.asking.scored import ScorerRater
+from experiments.asking.asker import Unanswered
+from experiments.asking.scored import ScorerObserver, ScorerRater
 from experiments.errors import StudyError
 from experiments.models import Response, Slot, Study
-from stimuli.preference.embedding import embed
+from stimuli.preference.embedding import ShownExplanation, embed
 from stimuli.preference.encoders import open_encoder
 from stimuli.preference.scorer import PreferenceScorer
 from stimuli.preference.scorer_file import described, load, save
+from stimuli.render.png import encode
 from tests.crowd.test_ask_model import ALLOWED, UNTAUGHT, models, path, study
 from tests.stimuli.hub_models import save_llava
 from tests.world import opened_study
@@ -30,12 +33,16 @@ __all__ = ["path", "study"]
 # A scorer in place of a model
 
 
-def scorer_of(study: Study, folder: Path) -> Path:
-    """Fitted on the study's own pictures with drawn ratings, so that it tells them apart."""
+def scorer_of(study: Study, folder: Path, label: str = "none") -> Path:
+    """Fitted on the study's own pictures with drawn ratings, so that it tells them apart; with `label`
+    "predicted" also what the model says of each."""
     call_command("fit_preference", "--twin", "content", "--images", "14", "--runs", "1", "--epochs", "1",
                  "--out", str(folder / "fit"))  # fmt: skip
     card = load(folder / "fit" / "scorer.safetensors").card
-    vectors = embed([row.shown for row in of_study(study.slug, card)], open_encoder("histograms"))
+    labels = () if label == "none" else tuple(sorted(set(study.items.values_list("predicted", flat=True))))
+    card = card.model_copy(update={"label": label, "labels": labels})
+    shown = [row.shown for row in of_study(study.slug, card)]
+    vectors = embed(shown, open_encoder("histograms"), card.labels)
     ratings = np.random.default_rng(0).integers(1, 6, (len(vectors), 2)).astype(float)
     made = PreferenceScorer(seed=[0, 1], epochs=30).fit(vectors, ratings, validation=(vectors, ratings))
     told = {"heads": card.heads[:2], "parameters": described(made)}
@@ -43,11 +50,13 @@ def scorer_of(study: Study, folder: Path) -> Path:
     return folder / "scorer.safetensors"
 
 
+@pytest.mark.parametrize("label", ["none", "predicted"])
 def test_a_scorer_rates_by_its_predictions_and_reads_nothing(
-    study: Study, path: Path, live_server: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    label: str, study: Study, path: Path, live_server: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each stored point is the rounded prediction for the very picture of the trial."""
-    scorer = scorer_of(study, tmp_path)
+    """Each stored point is the rounded prediction for the very picture of the trial, and for what the model
+    that is explained says of it, which a page tells in other words."""
+    scorer = scorer_of(study, tmp_path, label)
     given = ("ask_model", str(path), "--scorer", str(scorer), "--url", live_server.url)
     path.write_text(path.read_text().replace(ALLOWED, "\n"))
     call_command(*given)
@@ -110,6 +119,24 @@ def test_a_scorer_that_cannot_take_the_study_is_refused(study: Study, path: Path
     with pytest.raises(StudyError, match="more than a page shows"):
         ScorerRater(pair, encoder, ["q1"])
     assert not models()
+
+
+def test_a_picture_of_concepts_is_read_as_their_sentence_and_a_page_without_picture_is_not_rated(
+    tmp_path: Path,
+) -> None:
+    call_command("fit_preference", "--twin", "content", "--images", "14", "--runs", "1", "--epochs", "1",
+                 "--out", str(tmp_path))  # fmt: skip
+    saved, encoder = load(tmp_path / "scorer.safetensors"), open_encoder("histograms")
+    chart, other = (encode(np.full((8, 8, 3), shade, np.uint8)) for shade in (40, 200))
+    sentence = "muzzle and fur, and not the ears"
+    rater = ScorerRater(saved, encoder, ["q1"], sentences={hashlib.sha256(chart).hexdigest(): sentence})
+    for picture, shown in ((chart, ShownExplanation(text=sentence)), (other, ShownExplanation(other))):
+        wanted = saved.predict(embed([shown], encoder), encoder).reshape(-1)[rater.heads["q1"]].mean()
+        assert rater.point(picture, "", "q1") == round(float(wanted))
+    observer = ScorerObserver(rater, lambda url: other)
+    page = {"content": {"mark": None, "image": None, "label": None}}
+    with pytest.raises(Unanswered, match="shows no picture"):
+        observer.rate(page, {"id": "q1"})
 
 
 # A model of a local folder

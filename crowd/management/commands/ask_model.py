@@ -13,6 +13,7 @@ import httpx
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
+from analysis.preference.applying import sentences_of
 from crowd.joining.modelled import check_offered_to_no_one, model_query
 from experiments.asking import HEADING
 from experiments.asking.asker import AGAIN_MAX
@@ -37,10 +38,10 @@ from experiments.management.base import StudyCommand, study_of
 from experiments.models import Study
 from experiments.paradigms import design_of
 from experiments.paradigms.rating import RatingDesign
+from experiments.selectors import definition_of
 from experiments.simulation.line import Refused
 from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
-from stimuli.errors import StimulusError
 from stimuli.predictors.vision_language import VisionLanguage, open_vision_language
 from stimuli.preference.encoders import EMBEDDED, open_encoder
 from stimuli.preference.scorer_file import load
@@ -142,36 +143,42 @@ def _rate_here(study: str, options: dict[str, Any]) -> None:
     """The sessions of a folder's model or a scorer, of which nothing leaves this machine."""
     if strange := [name for name in ("temperature", "faulty") if options[name] is not None]:
         raise CommandError(f"--{strange[0]} is of models at an address: leave it out.")
-    definition, row = _taken(study, may_see=True)
-    try:
-        rater, manners = (_scorer if options["scorer"] else _folder)(definition, options)
-        seats = open_seats(row, seats_of(row, manners, options["count"], options["first"]))
-        with Terminal() as terminal:
-            terminal.line(HEADING)
-            if not seats:
-                terminal.line("Every one of these sessions has ended. Choose other plans, or another rater.")
-                return
-            terminal.line(here_line(seats))
-            quiz = {question.id: question.answer for question in definition.quiz}
-            way = Way(options["url"], lambda seat: model_query(row, seat), rater, quiz=quiz)
-            taken = _run(row, seats, way, options, terminal)
-            for line in outcome_lines(taken, None):
-                terminal.line(line)
-    except StimulusError as error:
-        raise CommandError(str(error)) from error
-    except OSError as error:
-        raise CommandError(f"{error.filename or options['scorer']}: {error.strerror}.") from error
+    row = Study.objects.filter(slug=study).first() or study_of(_defined(study).slug)
+    _check_free(row, may_see=True)
+    definition = definition_of(row)
+    rater, manners = (_scorer if options["scorer"] else _folder)(definition, options)
+    seats = open_seats(row, seats_of(row, manners, options["count"], options["first"]))
+    with Terminal() as terminal:
+        terminal.line(HEADING)
+        if not seats:
+            terminal.line("Every one of these sessions has ended. Choose other plans, or another rater.")
+            return
+        terminal.line(here_line(seats))
+        quiz = {question.id: question.answer for question in definition.quiz}
+        way = Way(options["url"], lambda seat: model_query(row, seat), rater, quiz=quiz)
+        taken = _run(row, seats, way, options, terminal)
+        for line in outcome_lines(taken, None):
+            terminal.line(line)
 
 
 def _scorer(definition: StudyDefinition, options: dict[str, Any]) -> tuple[ScorerRater, list[Manner]]:
     if (options["prompts"], options["orders"]) != ("plain", "given"):
         raise CommandError("A scorer reads no prompt and no list of answers: leave out --prompts, --orders.")
-    saved, encoder = load(options["scorer"]), open_encoder(options["encoder"], options["device"])
+    try:
+        saved, encoder = load(options["scorer"]), open_encoder(options["encoder"], options["device"])
+    except OSError as error:
+        raise CommandError(f"{error.filename or options['scorer']}: {error.strerror}.") from error
     trained: Trained = options["trained_on_data"]
     if f'the study "{definition.slug}"' in str(saved.card.split.get("of")):
         trained = "yes"
     digest = hashlib.sha256(options["scorer"].read_bytes()).hexdigest()[:12]
-    rater = ScorerRater(saved, encoder, [q.id for q in cast("RatingDesign", design_of(definition)).rows])
+    rater = ScorerRater(
+        saved,
+        encoder,
+        [row.id for row in cast("RatingDesign", design_of(definition)).rows],
+        {text: value for value, text in definition.choices},
+        sentences_of(definition.slug, saved.card) if saved.card.inputs == "single" else {},
+    )
     return rater, [Manner(f"scorer {digest}", HOST, UNREAD, "given", trained, "predicted")]
 
 
@@ -191,24 +198,29 @@ def here_line(seats: Sequence[Seat]) -> str:
     return f"{len(seats)} sessions by {manner.model}; nothing leaves this machine. {how}."
 
 
-def _taken(study: str, *, may_see: bool | None = None) -> tuple[StudyDefinition, Study]:
-    """The open study with its file. Raises StudyError for one that no model may take; `may_see` in place of
-    what its file allows."""
-    definition = load_study(find_study(study, tuple(settings.STUDY_DIRS)))
-    row = study_of(definition.slug)
-    if row.digest != definition.digest:
-        raise StudyError(f"The file is not the study {row.slug!r} that is open: their digests differ.")
-    check_may_be_asked(row, definition.ethics.models_may_see if may_see is None else may_see)
+def _defined(study: str) -> StudyDefinition:
+    return load_study(find_study(study, tuple(settings.STUDY_DIRS)))
+
+
+def _check_free(row: Study, *, may_see: bool) -> None:
+    """Raises for a study that no model may take now."""
+    check_may_be_asked(row, may_see)
     try:
         check_offered_to_no_one(row)
     except NotAdmitted as error:
         raise CommandError(str(error)) from error
-    return definition, row
 
 
 def _seats(study: str, options: dict[str, Any]) -> tuple[Study, list[Seat]]:
-    """The open study and the sessions that are still to be taken."""
-    _, row = _taken(study)
+    """The open study and the sessions that are still to be taken at an address, if its file allows it."""
+    definition = _defined(study)
+    row = study_of(definition.slug)
+    if row.digest != definition.digest:
+        raise StudyError(
+            f"The file is not the study {row.slug!r} that is open (their digests differ), and it says "
+            "whether a model may see the study: give the path of the file that was opened."
+        )
+    _check_free(row, may_see=definition.ethics.models_may_see)
     manners = _manners(options["model"], host_of(options["address"]), "written", options)
     return row, open_seats(row, seats_of(row, manners, options["count"], options["first"]))
 
