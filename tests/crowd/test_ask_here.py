@@ -16,7 +16,7 @@ from analysis.refresh import make_report
 from experiments.asking.asker import Unanswered
 from experiments.asking.scored import ScorerObserver, ScorerRater
 from experiments.errors import StudyError
-from experiments.models import Response, Slot, Study
+from experiments.models import Prediction, Response, Slot, Study
 from stimuli.preference.embedding import ShownExplanation, embed
 from stimuli.preference.encoders import open_encoder
 from stimuli.preference.scorer import PreferenceScorer
@@ -24,10 +24,12 @@ from stimuli.preference.scorer_file import described, load, save
 from stimuli.render.png import encode
 from tests.crowd.test_ask_model import ALLOWED, UNTAUGHT, models, path, study
 from tests.stimuli.hub_models import save_llava
-from tests.world import opened_study
+from tests.world import CLASSES, opened_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
 __all__ = ["path", "study"]
+NEUTRAL = f'[stimuli]\nclasses = {list(CLASSES)}\nlabel_names = "neutral"\n'
+"""A page says Class 1, and the study's data class_1."""
 
 
 # A scorer in place of a model
@@ -56,6 +58,11 @@ def test_a_scorer_rates_by_its_predictions_and_reads_nothing(
 ) -> None:
     """Each stored point is the rounded prediction for the very picture of the trial, and for what the model
     that is explained says of it, which a page tells in other words."""
+    if label == "predicted":
+        told = path.read_text().replace('slug = "ratings"', 'slug = "named"')
+        path.write_text(told.replace("[stimuli]\n", NEUTRAL, 1))
+        study = opened_study(path)
+        assert set(study.items.values_list("predicted", flat=True)) == {"class_1", "class_2"}
     scorer = scorer_of(study, tmp_path, label)
     given = ("ask_model", str(path), "--scorer", str(scorer), "--url", live_server.url)
     path.write_text(path.read_text().replace(ALLOWED, "\n"))
@@ -119,6 +126,19 @@ def test_a_scorer_that_cannot_take_the_study_is_refused(study: Study, path: Path
     with pytest.raises(StudyError, match="more than a page shows"):
         ScorerRater(pair, encoder, ["q1"])
     assert not models()
+
+
+def test_the_label_beside_an_explanation_is_what_its_own_model_says(study: Study, tmp_path: Path) -> None:
+    other = next(iter(Prediction.objects.filter(item__study=study)))
+    Prediction.objects.filter(pk=other.pk).update(predicted="owl")
+    scorer = scorer_of(study, tmp_path)
+    card = load(scorer).card.model_copy(update={"label": "predicted"})
+    rows = of_study(study.slug, card)
+    models_of = dict(study.conditions.values_list("name", "predictor"))
+    for row in rows:
+        is_other = row.name == other.item.key and models_of[row.condition] == other.predictor
+        assert (row.shown.label == "owl") == is_other, row.condition
+    assert any(row.shown.label == "owl" for row in rows)
 
 
 def test_a_picture_of_concepts_is_read_as_their_sentence_and_a_page_without_picture_is_not_rated(
