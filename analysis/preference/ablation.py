@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from analysis.preference.evaluation import SCORER, Evaluation
 from analysis.preference.figures import PREDICTED
 from analysis.preference.fitting import FitPlan
 from analysis.reports.figures import OKABE_ITO, canvas
+from stimuli.render.sentences import PASTA, REASONS, SentenceSpec
 
 
 def _options(**changed: Any) -> Callable[[FitPlan], Mapping[str, Any]]:
@@ -30,8 +31,20 @@ VARIATIONS: Mapping[str, Callable[[FitPlan], Mapping[str, Any]]] = {
     "output as released (ReLU)": _options(output="relu"),
     "columns as they are": _options(standardise=False),
     "one inner layer": _options(hidden=(64,)),
-    "label left out": lambda plan: {"label": "none"},
 }
+SENTENCES: Mapping[str, SentenceSpec] = {
+    "5 concepts": replace(PASTA, top=5),
+    "20 concepts": replace(PASTA, top=20),
+    "concepts with sign": replace(PASTA, signed=True),
+    "concepts as reasons": REASONS,
+}
+"""Of explanations by concepts: other forms of the sentence, which by itself names 15 without sign."""
+
+
+def variations(plan: FitPlan) -> dict[str, FitPlan]:
+    """The plan itself first, then the plan without each of its parts; the label only if it has one."""
+    made = {name: replace(plan, **change(plan)) for name, change in VARIATIONS.items()}
+    return made if plan.label == "none" else made | {"label left out": replace(plan, label="none")}
 
 
 @dataclass(frozen=True, slots=True)

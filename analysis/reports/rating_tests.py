@@ -196,8 +196,7 @@ def metrics(content: list[dict[str, Any]], labels: Labels) -> Section:
             tuple((metric_name(row, measured), labels[row["question"]], *_rhos(row)) for row in measured),
             "Mean rating (high is good) against the metric of the same explanation; 95 % by leaving out "
             "whole pictures. The method: of its own values. What was seen: of the field as it was drawn. "
-            "Neither stands in for the other. Conditions are pooled, so that differences between methods are "
-            "in it.",
+            "Neither stands in for the other. Conditions are pooled: differences between methods are in it.",
             left=2,
         ),
         Table(

@@ -15,6 +15,7 @@ from django.core.management import CommandError, call_command
 
 from analysis.preference import fitting
 from analysis.preference.applying import at_ends, of_study, predicted_of
+from analysis.preference.fitting import FitPlan
 from analysis.preference.rated import from_study
 from analysis.records import Record, as_text
 from analysis.refresh import make_report, refresh_report
@@ -421,11 +422,36 @@ def test_an_ablation_leaves_out_one_part_at_a_time(
     scores = pd.read_csv(tmp_path / "whole" / "scores.csv").query("metric == 'QWK' and source == 'scorer'")
     assert rows.loc["whole", "kappa"] == pytest.approx(scores["mean"].mean())
     assert rows.loc["cosine as released", "kappa"] == rows.loc["without cosine", "kappa"]
-    assert rows.loc["label left out", "kappa"] == rows.loc["whole", "kappa"]
+    assert not {"label left out", "concepts with sign"} & set(rows.index), "the twin has neither"
     assert rows["kappa"].nunique() > 4
     assert (tmp_path / "parts" / "ablation.svg").stat().st_size > 1000
     with pytest.raises(CommandError, match="already holds an ablation"):
         call_command("ablate_preference", *given, "--out", str(tmp_path / "parts"))
+
+
+@pytest.mark.pure
+def test_an_ablation_varies_the_sentence_of_concepts_and_the_label(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each fit is given its own sentences; one real fit stands for the scores of all."""
+    records, pictures = write_records(tmp_path)
+    given = ("--records", str(records), "--explanations", str(pictures), "--split", "released",
+             "--label", "predicted", "--runs", "1", "--epochs", "1")  # fmt: skip
+    fits: list[tuple[str, str]] = []
+    made: list[Any] = []
+
+    def once(rated: Any, encoder: Any, plan: FitPlan, *more: Any) -> Any:
+        fits.append((rated.subjects[1].text, plan.label))
+        made.append(made[0] if made else fitting.fit(rated, encoder, plan, *more))
+        return made[0]
+
+    monkeypatch.setattr("analysis.management.commands.ablate_preference.fit", once)
+    call_command("ablate_preference", *given, "--out", str(tmp_path / "parts"))
+    names = list(pd.read_csv(tmp_path / "parts" / "ablation.csv")["name"])
+    told = dict(zip(names, fits, strict=True))
+    assert told["whole"] == told["5 concepts"] == told["20 concepts"] == ("tail, ears", "predicted")
+    assert told["concepts with sign"][0] == "−tail, ears"
+    assert "decision" in told["concepts as reasons"][0] and told["label left out"][1] == "none"
 
 
 @pytest.mark.django_db

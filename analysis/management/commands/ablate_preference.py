@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from analysis.management.commands.fit_preference import Fitting
-from analysis.preference.ablation import VARIATIONS, Varied, figure_of, varied, write
+from analysis.preference.ablation import SENTENCES, Varied, figure_of, variations, varied, write
 from analysis.preference.figures import write_figure
 from analysis.preference.fitting import FitPlan, fit
 from analysis.preference.rated import Rated
@@ -20,12 +19,14 @@ from analysis.stats.results import StatsError
 from experiments.terminal import Terminal
 from stimuli.errors import StimulusError
 from stimuli.preference.encoders import PreferenceEncoder, open_encoder
+from stimuli.render.sentences import PASTA, SentenceSpec
 
 
 class Command(Fitting):
     help = (
-        "Fit a scorer without each of its parts, on the same splits and seeds, and with several encoders: "
-        "weighted kappa and Spearman's correlation of each beside those of the whole."
+        "Fit a scorer without each of its parts, on the same splits and seeds, with other sentences of "
+        "concepts and with several encoders: weighted kappa and Spearman's correlation of each beside those "
+        "of the whole."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -58,13 +59,16 @@ class Command(Fitting):
     ) -> Iterator[Varied]:
         whole = open_encoder(options["encoder"], options["device"])
         others = [open_encoder(named, options["device"]) for named in options["also"]]
-        jobs: list[tuple[str, PreferenceEncoder, FitPlan]] = [
-            (name, whole, replace(plan, **change(plan))) for name, change in VARIATIONS.items()
+        jobs: list[tuple[str, PreferenceEncoder, FitPlan, SentenceSpec]] = [
+            (name, whole, changed, PASTA) for name, changed in variations(plan).items()
         ]
-        jobs += [(f"encoder {encoder.name}", encoder, plan) for encoder in others]
-        for place, (name, encoder, changed) in enumerate(jobs):
+        if any(shown.text for shown in rated.subjects):
+            jobs += [(name, whole, plan, spec) for name, spec in SENTENCES.items()]
+        jobs += [(f"encoder {encoder.name}", encoder, plan, PASTA) for encoder in others]
+        for place, (name, encoder, changed, spec) in enumerate(jobs):
             terminal.progress(f"{len(jobs)} fits", place, len(jobs))
-            made = fit(rated, encoder, changed, out / f"fit-{place}", lambda *_: None, out / "embeddings")
+            data = rated if spec == PASTA else self.rated(options, terminal, spec)
+            made = fit(data, encoder, changed, out / f"fit-{place}", lambda *_: None, out / "embeddings")
             yield varied(name, made.evaluation)
         terminal.progress(f"{len(jobs)} fits", len(jobs), len(jobs))
 

@@ -22,6 +22,7 @@ from stimuli.preference.encoders import EMBEDDED, open_encoder
 from stimuli.preference.scorer_file import save
 from stimuli.preference.scores import TARGETS
 from stimuli.preference.twin import PLANTS
+from stimuli.render.sentences import PASTA, SentenceSpec
 from stimuli.store.media import current_store
 
 SCORER_FILE = "scorer.safetensors"
@@ -89,7 +90,8 @@ class Fitting(BaseCommand):
             options=(("epochs", options["epochs"]),),
         )
 
-    def rated(self, options: dict[str, Any], terminal: Terminal) -> Rated:
+    def rated(self, options: dict[str, Any], terminal: Terminal, spec: SentenceSpec = PASTA) -> Rated:
+        """What is learned from; concepts as the sentence of `spec`."""
         given = [name for name in ("study", "records", "twin") if options[name]]
         if len(given) != 1:
             raise CommandError(
@@ -102,7 +104,9 @@ class Fitting(BaseCommand):
         if options["records"]:
             if options["explanations"] is None:
                 raise CommandError("--records names pictures: give their folder by --explanations.")
-            return from_records(options["records"], options["explanations"], label=options["label"])
+            return from_records(
+                options["records"], options["explanations"], label=options["label"], spec=spec
+            )
         study = Study.objects.filter(slug=options["study"]).first()
         if study is None:
             raise CommandError(f'There is no study "{options["study"]}" here.')
@@ -112,6 +116,7 @@ class Fitting(BaseCommand):
             origin=options["origin"],
             label=options["label"],
             pair=options["pair"],
+            spec=spec,
             progress=terminal.progress,
         )
 
