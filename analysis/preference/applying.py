@@ -32,12 +32,15 @@ END_SHARE = 0.2
 @dataclass(frozen=True, slots=True)
 class ToScore:
     """What is scored: its name, the condition of the study if it has one, what people would see, and the
-    primary key of the stimulus."""
+    primary key of the stimulus; of a study also what was explained, and by what."""
 
     name: str
     condition: str
     shown: ShownExplanation
     stimulus: int | None = None
+    dataset: str = ""
+    predictor: str = ""
+    explainer: str = ""
 
 
 def add_scorer(parser: ArgumentParser) -> None:
@@ -70,6 +73,7 @@ def of_study(slug: str, card: ScorerCard) -> list[ToScore]:
     rows = rows.order_by("condition__ordinal", "item__key")
     store, made = current_store(), []
     copies = None if card.inputs == "single" else copies_of(study, card.inputs)
+    explainers = explainer_names(study)
     for row in rows:
         if not row.stimulus.explainer or row.stimulus.state != Stimulus.State.DONE:
             continue
@@ -79,10 +83,29 @@ def of_study(slug: str, card: ScorerCard) -> list[ToScore]:
         shown = explained(row.stimulus, store, label_of(row, card.label))[0]
         if copy is not None:
             shown = beside(shown, copy, store)
-        made.append(ToScore(row.item.key, row.condition.name, shown, row.stimulus_id))
+        explainer = explainers[row.condition.name] or row.stimulus.explainer
+        of = row.condition.dataset, row.condition.predictor, explainer
+        made.append(ToScore(row.item.key, row.condition.name, shown, row.stimulus_id, *of))
     if not made:
         what = "explanation" if copies is None else f"explanation with a {card.inputs} copy"
         raise StudyError(f'"{slug}" has no {what} that is rendered; run build_stimuli {slug}.')
+    return made
+
+
+def explainer_names(study: Study) -> dict[str, str]:
+    """By condition the name of its explainer, with those parameters in which explainers of that name differ;
+    "" for a condition without one."""
+    every = dict(study.conditions.values_list("name", "explainer"))
+    rows = {condition: explainer for condition, explainer in every.items() if explainer}
+    made = dict.fromkeys(every, "")
+    for condition, explainer in rows.items():
+        alike = [other for other in rows.values() if other["name"] == explainer["name"]]
+        differ = [
+            f"{key} {value}"
+            for key, value in explainer.items()
+            if any(other.get(key) != value for other in alike)
+        ]
+        made[condition] = ", ".join([explainer["name"], *differ])
     return made
 
 

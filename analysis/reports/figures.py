@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -204,14 +205,20 @@ def _written(figure: Any, form: str, settings: dict[Any, Any], metadata: dict[st
 
 def canvas(width: float, height: float, look: Look) -> tuple[Any, Any]:
     """An empty figure of that size in inches, stamped, and its axes."""
+    with drawing(width, height, look) as figure:
+        return figure, figure.add_subplot()
+
+
+@contextmanager
+def drawing(width: float, height: float, look: Look) -> Iterator[Any]:
+    """An empty figure of that size in inches, stamped; axes added inside have the style of all figures."""
     import matplotlib
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
-        axes = figure.add_subplot()
-    stamped(figure, look)
-    return figure, axes
+        stamped(figure, look)
+        yield figure
 
 
 def panels(count: int, look: Look, *, alike: bool = True, height: float = 1.75) -> tuple[Any, list[Any]]:

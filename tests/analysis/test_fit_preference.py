@@ -26,22 +26,13 @@ from stimuli.preference.encoders import open_encoder
 from stimuli.preference.scorer_file import load
 from stimuli.preference.steering import Predicts
 from stimuli.preference.twin import draw_twin
-from stimuli.render.heatmap import overlay
 from stimuli.render.png import decode
-from stimuli.render.recipe import RenderSpec
 from stimuli.spec import content_key
 from stimuli.store.files import keep_attribution, keep_picture
 from stimuli.store.media import current_store
-from stimuli.types import ConceptAttribution, PixelAttribution
-from tests.analysis.stored import as_ratings, opened, rater
+from stimuli.types import ConceptAttribution
+from tests.analysis.drawn import IMAGES, fit, rated_study
 from tests.world import write_study
-
-IMAGES = 14
-
-
-def fit(out: Path, *more: str, capsys: pytest.CaptureFixture[str] | None = None) -> str:
-    call_command("fit_preference", "--out", str(out), "--runs", "2", "--epochs", "3", *more)
-    return capsys.readouterr().out if capsys else ""
 
 
 @pytest.mark.pure
@@ -194,28 +185,7 @@ def test_predictions_at_the_ends_are_told() -> None:
 
 @pytest.fixture
 def study(store_folder: Path) -> Study:
-    """Eight people rate control and Grad-CAM; every explanation is drawn by our renderer."""
-    made = as_ratings(opened(8), ("q1", "q2"))
-    rng = np.random.default_rng(0)
-    for number in range(8):
-        rater(made, f"low-{number}", {"q1": 2, "q2": 3})
-        rater(made, f"high-{number}", {"q1": 4, "q2": 5}, condition="grad_cam")
-    for response in Response.objects.filter(trial__kind="rate"):
-        value = {
-            name: int(np.clip(point + rng.integers(-1, 2), 1, 5)) for name, point in response.value.items()
-        }
-        Response.objects.filter(pk=response.pk).update(value=value)
-    store = current_store()
-    for stimulus in Stimulus.objects.exclude(spec__explainer=None):
-        view = rng.integers(0, 256, (32, 32, 3), dtype=np.uint8)
-        values = PixelAttribution(rng.random((32, 32), np.float32), signed=False)
-        keep_attribution(store, stimulus.attribution_key, values)
-        drawn = overlay(view, values, RenderSpec.from_json(stimulus.spec["render"]))
-        stimulus.explanation_file = keep_picture(store, "pictures", stimulus.key, drawn)
-        stimulus.save()
-    made.state = Study.State.CLOSED
-    made.save()
-    return made
+    return rated_study()
 
 
 def with_copies(study: Study) -> dict[tuple[str, str], bytes]:
@@ -345,32 +315,6 @@ def test_a_study_is_fitted_and_another_scored(
     study.save()
     with pytest.raises(CommandError, match="whose trials are no ratings"):
         fit(tmp_path / "more", study.slug)
-
-
-@pytest.mark.django_db
-def test_a_mixture_counts_winners_and_their_faithfulness(
-    study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    fit(tmp_path / "out", study.slug, "--split", "method_out")
-    for stimulus in Stimulus.objects.exclude(spec__explainer=None):
-        Measurement.objects.create(
-            stimulus=stimulus, key="deletion", metric="deletion", parameters={"steps": 10}, version=2,
-            value=0.25 if stimulus.explainer == "grad_cam" else 0.75, measured_at="2026-11-01T10:00Z",
-        )  # fmt: skip
-    given = ("mixture", str(tmp_path / "out" / "scorer.safetensors"), study.slug)
-    call_command(*given, "--out", str(tmp_path / "mix"))
-    said = capsys.readouterr().out
-    assert "not recomputed" in said and ".0627" in said
-    table = pd.read_csv(tmp_path / "mix" / "predicted.csv")
-    best = table.loc[table.groupby("item")["predicted"].idxmax()]
-    assert best["is_chosen"].all() and (table.groupby("item").size() == 2).all()
-    (beside,) = pd.read_csv(tmp_path / "mix" / "beside.csv").to_dict("records")
-    share = (best["condition"] == "grad_cam").mean()
-    assert beside["chosen"] == pytest.approx(0.75 - 0.5 * share) and beside["all"] == pytest.approx(0.5)
-    for name in ("winners.svg", "winners.pdf"):
-        assert (tmp_path / "mix" / name).stat().st_size > 1000
-    with pytest.raises(CommandError, match="does not answer 'q9'; known are q1, q2"):
-        call_command(*given, "--out", str(tmp_path / "mix"), "--question", "q9")
 
 
 @pytest.mark.pure

@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from analysis.preference.fitting import FitPlan, fit
 from analysis.preference.printing import tell, write
@@ -14,7 +14,7 @@ from analysis.preference.rated import Rated, from_records, from_study, from_twin
 from analysis.preference.splits import SPLITS
 from analysis.records import BadRecords
 from analysis.stats.results import StatsError
-from experiments.models import Study
+from experiments.management.base import StudyCommand, study_of
 from experiments.paradigms.rating import AIMS
 from experiments.terminal import Terminal
 from stimuli.errors import StimulusError
@@ -28,7 +28,7 @@ from stimuli.store.media import current_store
 SCORER_FILE = "scorer.safetensors"
 
 
-class Fitting(BaseCommand):
+class Fitting(StudyCommand):
     """The options of commands that fit: where ratings come from, and how they are learned."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -107,9 +107,7 @@ class Fitting(BaseCommand):
             return from_records(
                 options["records"], options["explanations"], label=options["label"], spec=spec
             )
-        study = Study.objects.filter(slug=options["study"]).first()
-        if study is None:
-            raise CommandError(f'There is no study "{options["study"]}" here.')
+        study = study_of(options["study"])
         return from_study(
             study,
             current_store(),
