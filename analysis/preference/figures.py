@@ -38,7 +38,7 @@ def placed(
     rows: Sequence[Placed], example: Mapping[str, tuple[float, float, Pixels | str]], words: str
 ) -> Any:
     """Predicted rating against a metric whose `words` name the axis: the mean of each method with its
-    interval, and the explanations of single picture, which stand below.
+    interval, and the explanations of one picture, which stand below.
 
     `example` holds by method metric, predicted rating, and pixels or the sentence of concepts.
     """

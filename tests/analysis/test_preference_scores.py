@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from analysis.preference import table_1
 from analysis.preference.evaluation import (
@@ -14,6 +15,7 @@ from analysis.preference.evaluation import (
     PLAIN,
     SCORER,
     SCORER_OTHERS,
+    Cell,
     evaluate,
 )
 from analysis.preference.rated import Rated
@@ -85,9 +87,23 @@ def test_halves_and_others_by_hand() -> None:
     (others,) = told.of("MSE", HUMAN_OTHERS).values()
     # Of 1,1,1,5,5: a drawn 1 (3 of 5) leaves 1,1,5,5 with mode 1: 0; a drawn 5 leaves mode 1: 16.
     # Of 4,4,4,2,2: a drawn 4 leaves 2,2,4,4, whose smallest mode is 2: 4; a drawn 2 leaves mode 4: 4.
-    assert others.over.mean is not None and 2 <= others.over.mean <= 10
+    test = split_of(made, 0).test
+    of_fours = int((made.ratings[test, 0, 0] == 4).sum())
+    of_ones = len(test) - of_fours
+    fives = _drawn(others, len(test), 4 * of_fours, 16)
+    assert 0 <= fives <= of_ones and binomtest(fives, of_ones, 0.4).pvalue > 0.001
     (published,) = told.of("MSE", HUMAN_PUBLISHED).values()
-    assert published.over.mean is not None and published.over.mean <= 10
+    # Against the mode of all five: a drawn 1 or 4 gives 0, a drawn 5 gives 16 and a drawn 2 gives 4.
+    twos = _drawn(published, len(test), 16 * fives, 4)
+    assert 0 <= twos <= of_fours and binomtest(twos, of_fours, 0.4).pvalue > 0.001
+
+
+def _drawn(cell: Cell, rows: int, less: float, each: float) -> int:
+    """How many rows had the other vote: the sum of squares less what is sure, each of that size."""
+    assert cell.over.mean is not None
+    count = (cell.over.mean * rows - less) / each
+    assert count == pytest.approx(round(count), abs=1e-6)
+    return round(count)
 
 
 def test_intervals_draw_images_and_methods_together() -> None:
