@@ -61,7 +61,7 @@ def plan_facts(study: Study, origin: str) -> dict[str, Any]:
             *_ended(study, origin, _stop(looks)),
             *(_missed(study, document, looks) if origin == Session.Origin.HUMAN else ()),
         ],
-        "notes": [*_notes(study, document), *_after_stop(study, looks)],
+        "notes": [*_notes(study, document), *_after_stop(study, looks), *_viewed(study, origin)],
         "document": document,
     }
 
@@ -183,3 +183,24 @@ def _notes(study: Study, document: Mapping[str, Any]) -> Iterator[str]:
             f"The plan was stored by Legible {document['code_version']} and this report is made by {now}; "
             "the planned test is what the plan says unless it is listed as a departure."
         )
+
+
+def _viewed(study: Study, origin: str) -> Iterator[str]:
+    """What logins looked at while results were sealed: other limits, and single people's records."""
+    viewed = models.Viewing.objects.filter(study=study, origin=origin, sealed=True)
+    if limits := viewed.filter(kind=models.Viewing.Kind.LIMIT).count():
+        tried = (
+            "1 other limit of screening was" if limits == 1 else f"{limits} other limits of screening were"
+        )
+        yield f"While results were sealed, {tried} tried on the Quality page, which changes none."
+    records = viewed.filter(kind=models.Viewing.Kind.RECORD)
+    if opened := records.values("session").distinct().count():
+        left_out = records.exclude(session__excluded={}).values(
+            "session", "viewed_at", "session__excluded__at"
+        )
+        before = {
+            row["session"] for row in left_out if row["viewed_at"].isoformat() < row["session__excluded__at"]
+        }
+        whose = "1 person's record was" if opened == 1 else f"{opened} people's records were"
+        later = f"{len(before)} of them were left out by hand afterwards"
+        yield f"While results were sealed, {whose} opened, without condition and explanations; {later}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils import timezone
 
-from experiments.models import Study
+from experiments.models import Session, Study
 
 
 class Report(models.Model):
@@ -49,6 +49,36 @@ class TakenLook(models.Model):
 
     def __str__(self) -> str:
         return f"look {self.number} of {self.study_id}"
+
+
+class Viewing(models.Model):
+    """What a login looked at while a study ran, so that a report can tell it: another limit of screening that
+    was tried, or one person's record (once per login)."""
+
+    class Kind(models.TextChoices):
+        LIMIT = "limit"
+        RECORD = "record"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="viewings")
+    kind = models.CharField(max_length=8, choices=Kind)
+    origin = models.CharField(max_length=10)
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, null=True, related_name="viewings")
+    who = models.CharField(max_length=150)
+    detail = models.JSONField(default=dict)
+    """Of a limit: `rule`, `limit`, how many `more` and `fewer` it would exclude, `of` how many."""
+    sealed = models.BooleanField()
+    viewed_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["session", "who"], name="record_viewed_once", condition=models.Q(kind="record")
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} by {self.who}"
 
 
 class Release(models.Model):

@@ -72,14 +72,17 @@ def newest_session_at(study: Study, origin: str) -> datetime | None:
 
 def facts_digest(study: Study, origin: str) -> str:
     """A value that changes when the seal, the state, the kept slots, a decision by hand, the definition,
-    the plan's registry or its looks change."""
+    the plan's registry or its looks change, or more is viewed."""
     sessions = Session.objects.filter(study=study, origin__in=read_with(origin))
     by_hand = sessions.exclude(excluded={}).order_by("pk")
     decided = [[str(pk), excluded] for pk, excluded in by_hand.values_list("pk", "excluded")]
     registry = Preregistration.objects.filter(study=study).values_list("registry", "timestamp")
     facts = asdict(study_facts(study, origin))
+    viewed = models.Viewing.objects.filter(study=study, origin=origin, sealed=True).count()
     looks = models.TakenLook.objects.filter(study=study).values_list("number", "answer")
-    return content_key([facts, decided, study.definition, list(map(list, registry)), list(map(list, looks))])
+    return content_key(
+        [facts, decided, study.definition, list(map(list, registry)), list(map(list, looks)), viewed]
+    )
 
 
 def store_report(study: Study, origin: str, progress: Progress | None = None) -> Report:

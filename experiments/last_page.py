@@ -10,10 +10,11 @@ from django.db import transaction
 
 from experiments.errors import OutOfTurn
 from experiments.gates.consent import NAME as CONSENT
+from experiments.judging import tries_of
 from experiments.models import Gate, Session
 from experiments.plates import vision_of
 from experiments.selectors import definition_of
-from experiments.sessions import ENDED, tries_of
+from experiments.sessions import ENDED
 from experiments.texts import html_of
 from experiments.words import words_for
 

@@ -358,6 +358,9 @@ class Session(models.Model):
     rules_digest = models.CharField(max_length=64, blank=True)
     verdict_at = models.DateTimeField(null=True)
     comment = models.TextField(blank=True)
+    measures = models.JSONField(default=dict)
+    """What screening looked at, see `judging.measures_of`; empty: not yet worked out, or removed with the
+    answers."""
     device = models.JSONField(default=dict)
     erased = models.JSONField(default=dict)
     excluded = models.JSONField(default=dict)

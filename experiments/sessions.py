@@ -35,11 +35,11 @@ from experiments.gates.base import Arm, Judged, Stop, Told, answers_to
 from experiments.gates.consent import NAME as CONSENT
 from experiments.gates.pages import page_digest
 from experiments.gates.plan import gate_plan
-from experiments.models import Event, Gate, Participant, Response, Session, Slot, Study
-from experiments.paradigms import get_paradigm
-from experiments.paradigms.base import Answer, GateTry, Reason, Verdict
-from experiments.paradigms.screening import tried, untimed
-from experiments.selectors import arm_of, cards_of, definition_of, next_position, views_of
+from experiments.judging import measures_of, screen, tries_of
+from experiments.models import Event, Gate, Participant, Session, Slot, Study
+from experiments.paradigms.base import GateTry, Reason, Verdict
+from experiments.paradigms.screening import tried
+from experiments.selectors import arm_of, cards_of, definition_of, next_position
 from experiments.simulation.versions import digest_here
 from experiments.tokens import hash_token, new_media_id, new_token
 from stimuli.spec import content_key
@@ -144,11 +144,6 @@ def _last_step(stops: Sequence[Stop], place: str) -> str:
     """The step of the last page at that place; of the last before it if there is none."""
     names = [stop.gate for stop in stops if stop.place in {"start", place}]
     return names[-1] if names else "trials"
-
-
-def tries_of(session: Session) -> list[GateTry]:
-    rows = session.gates.order_by("id").values_list("kind", "attempt", "passed", "value")
-    return [GateTry(*row) for row in rows]
 
 
 def _is_done(stop: Stop, tries: Sequence[GateTry]) -> bool:
@@ -360,9 +355,10 @@ def finish(session: Session, comment: str) -> Session:
     step = step_of(session)
     if step.name != "comment":
         raise Incomplete(f"The step {step.name!r} is still to be done.", next_position=step.next)
-    verdict = screen(session)
+    verdict, measures = screen(session), measures_of(session)
     with transaction.atomic():
         if _end(session, Session.State.FINISHED, verdict, comment):
+            Session.objects.filter(id=session.pk).update(measures=measures)
             if session.origin in Session.UNPLACED:
                 pass
             elif verdict.status != "passed":
@@ -409,31 +405,6 @@ def verify(session: Session, lease_s: int | None) -> bool:
     return True
 
 
-def screen(session: Session) -> Verdict:
-    """Applies the study's rules to what is stored."""
-    assert session.slot is not None
-    definition = definition_of(session.study)
-    answers = [
-        Answer(row.position, row.value, row.rt_ms, row.shown_ms)
-        for row in Response.objects.filter(session=session).order_by("position")
-    ]
-    return get_paradigm(session.study.paradigm).screen(
-        views_of(cards_of(session.slot, session.study)),
-        tries_of(session),
-        answers,
-        total_minutes(session, answers),
-        untimed(definition.rules) if session.origin == Session.Origin.MODEL else definition.rules,
-    )
-
-
-def total_minutes(session: Session, answers: Sequence[Answer]) -> float:
-    """From arrival to now by the server's clock; for simulated people the time they say they took, since they
-    answer faster than they claim to."""
-    if session.origin == Session.Origin.SIMULATED:
-        return sum(answer.shown_ms for answer in answers) / 60_000
-    return (timezone.now() - session.started_at).total_seconds() / 60
-
-
 def withdraw(session: Session, reason: str, erase: bool) -> Session:
     """Leaves the study; with `erase` the answers are removed and only their number remains. Repeatable.
 
@@ -466,7 +437,7 @@ def _erase(session: Session, verdict: Verdict) -> None:
     session.events.all().delete()
     session.gates.exclude(kind=CONSENT).update(value={})
     Slot.objects.filter(holder=session).update(holder=None, lease_ends_at=None, kept=False)
-    Session.objects.filter(id=session.pk).update(erased=erased, device={}, comment="")
+    Session.objects.filter(id=session.pk).update(erased=erased, device={}, comment="", measures={})
     if session.verdict not in {verdict.status, "incomplete"}:
         # A session that was left keeps that state: a withdrawn verdict on a finished session means that every
         # trial was answered.

@@ -20,6 +20,7 @@ from experiments.models import Study
 
 TABS = (
     ("overview", "Overview"),
+    ("quality", "Quality"),
     ("participants", "Participants"),
     ("exclusions", "Exclusions"),
     ("stimuli", "Stimuli"),

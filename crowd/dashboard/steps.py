@@ -19,14 +19,15 @@ from experiments.models import Study
 @dataclass(frozen=True, slots=True)
 class NextStep:
     """`href` is a link, `post` a button that sends a form, `command` a line for the terminal. A link or a
-    button with a `role` is for logins that have it."""
+    button with a `role` is for logins that have it. `also` is a plain link, words and address, which opens
+    beside this page."""
 
     label: str
     note: str = ""
     href: str = ""
     post: str = ""
     command: str = ""
-    opens_new: bool = False
+    also: tuple[str, str] = ("", "")
     role: str = ""
 
 
@@ -77,10 +78,10 @@ def _open_step(study: Study, places: list[Places]) -> NextStep:
         return _asked_for(study) or _collecting(study, platforms, free)
     if all(traits_of(platform).is_ours for platform in platforms):
         return NextStep(
-            "Open the participant's page",
-            f"{free:,} places are free, and this takes one. To look only, use Preview.",
-            href=reverse("join", args=[study.slug]),
-            opens_new=True,
+            "Preview the study",
+            f"{free:,} places are free. A preview takes none.",
+            href=reverse("dashboard:preview", args=[study.slug]),
+            also=("Take part, which takes one", reverse("join", args=[study.slug])),
         )
     return _collecting(study, platforms, free)
 

@@ -73,7 +73,7 @@ def _erase(session: Session, reason: str) -> int:
     sessions.withdraw(session, reason, erase=True)
     # A person who never consented or got no slot has no answers to withdraw, but may have filled in a page.
     session.gates.exclude(kind=CONSENT).update(value={})
-    Session.objects.filter(id=session.pk).update(device={}, comment="")
+    Session.objects.filter(id=session.pk).update(device={}, comment="", measures={})
     return response_count
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from crowd.people.closing import close_whole
 from experiments.definition import StudyDefinition
 from experiments.errors import StudyError
+from experiments.judging import tries_of
 from experiments.management.commands.freeze import print_frozen
 from experiments.models import Session, Solution, Study
 from experiments.plates import vision_of
-from experiments.sessions import tries_of
 from experiments.stages import LABELS, freeze
 from experiments.study_file import STUDIES_DIR
 from experiments.terminal import Terminal

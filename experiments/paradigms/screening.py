@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -59,6 +60,13 @@ RULES: dict[str, RuleKind] = {
     "fastest_rating_ms": RuleKind("after", "median time per single answer of test trials", 0, 3_600_000),
     "incomplete": RuleKind("after", "answers to all trials; always acts", 0, 1),
 }
+
+
+def _strictest(kind: RuleKind, name: str) -> Limit:
+    """A limit that (nearly) every value is beyond, so that a judge tells the value."""
+    if kind.pair:
+        return math.nextafter(kind.high, 0), kind.high
+    return kind.low if name.endswith("_max") else kind.high
 
 
 OF_TIME = frozenset({"total_minutes", "fastest_median_ms", "fastest_rating_ms"})
@@ -121,6 +129,34 @@ def screen(
     reasons = (_JUDGES[name](known[name], session) for name in RULES if name in known and name in _JUDGES)
     broken = tuple(reason for reason in reasons if reason)
     return Verdict("screened" if broken else "passed", broken)
+
+
+Screen = Callable[
+    [Sequence[TrialView], Sequence[GateTry], Sequence[Answer], float, Mapping[str, Any]], Verdict
+]
+
+
+def measured(
+    screening: Screen,
+    trials: Sequence[TrialView],
+    gates: Sequence[GateTry],
+    answers: Sequence[Answer],
+    total_minutes: float,
+) -> dict[str, float]:
+    """What each rule of a paradigm's `screening` looks at in one session, under any limits of the study:
+    the values that `is_beyond` compares with a limit. A rule without a value excludes this session by no
+    limit.
+    """
+    strict = {name: {"limit": _strictest(kind, name)} for name, kind in RULES.items() if name != "incomplete"}
+    reasons = screening(trials, gates, answers, total_minutes, strict).reasons
+    return {reason.rule: reason.found for reason in reasons if reason.rule in strict}
+
+
+def is_beyond(name: str, value: float, limit: Limit) -> bool:
+    """Whether the rule with that limit excludes a session with the value."""
+    if isinstance(limit, tuple):
+        return not limit[0] <= value <= limit[1]
+    return value > limit if name.endswith("_max") else value < limit
 
 
 def modal_share(trials: Sequence[TrialView], given: Mapping[int, Answer]) -> tuple[str, float] | None:

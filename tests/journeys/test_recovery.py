@@ -21,12 +21,13 @@ from analysis.reports.html import page
 from experiments.design.rng import Streams
 from experiments.enrolment import claim_slot
 from experiments.gates.plan import gate_plan
+from experiments.judging import screen
 from experiments.models import Gate, Item, Participant, Response, Session, Slot, Study, Trial
 from experiments.opening import stored_pool
 from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import Plan
 from experiments.selectors import arm_of, definition_of
-from experiments.sessions import finish, screen, start_session
+from experiments.sessions import finish, start_session
 from tests.planted import Planted, ideal
 from tests.proofs.scale import Scale
 from tests.world import opened_study, write_study

@@ -13,13 +13,16 @@ from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
 from analysis.raters import LIMITS
-from crowd.dashboard.access import study_page
+from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.counts import ORIGIN_WORDS, UNPLACED
 from crowd.dashboard.layout import choices, headings, page_of, study_response
 from crowd.dashboard.raters import has_raters, raters_of
-from crowd.dashboard.sittings import STATUSES, SessionRow, filters_of, named, sittings
+from crowd.dashboard.sittings import STATUSES, SessionRow, filters_of, named, namer, sittings
+from crowd.dashboard.trialled import trialled
 from crowd.dashboard.views.remedies import work_content
 from crowd.people.exclusions import can_be_left_out, events_of, medians_of
+from crowd.people.seals import seal
+from crowd.people.viewing import note_record
 from crowd.platforms import has_service
 from experiments.gates.plates import ANSWERS
 from experiments.models import Session, Study
@@ -151,8 +154,12 @@ def _any_of(*verdicts: str) -> Q:
 @study_page("view")
 @require_safe
 def participant(request: HttpRequest, study: Study, session: UUID) -> HttpResponse:
-    """One session: the answers at the gates, the events, the verdict and its reasons. No score."""
+    """One session: every trial, the answers at the gates, the verdict and its reasons. No condition, no
+    explanation and no score while results are sealed; who looked is noted."""
     row = get_object_or_404(sittings(study), pk=session)
+    is_sealed = seal(study, row.origin).sealed
+    name = namer(study)(row.participant.pseudonym)
+    note_record(study, row, researcher_of(request).get_username(), name, is_sealed)
     answers = list(row.responses.order_by("position").values_list("rt_ms", "late"))
     times = sorted(rt_ms for rt_ms, _ in answers)
     shown = named(study, [row])[0]
@@ -160,6 +167,9 @@ def participant(request: HttpRequest, study: Study, session: UUID) -> HttpRespon
         "sitting": shown,
         "can_be_left_out": can_be_left_out(row),
         "gates": _gates(row),
+        "trialled": trialled(row, is_sealed),
+        "is_sealed": is_sealed,
+        "device": _plain({k: v for k, v in row.device.items() if not isinstance(v, (dict, list))}),
         "events": list(row.events.values_list("kind").annotate(n=Count("id")).order_by("kind")),
         "median_ms": times[len(times) // 2] if times else None,
         "late": sum(late for _, late in answers),

@@ -14,7 +14,9 @@ function markStale(box) {
 function replace(box, text) {
   const focused = box.contains(document.activeElement) ? document.activeElement.id : "";
   const scrolled = [...box.querySelectorAll("[id]")].map((part) => [part.id, part.scrollLeft]);
+  const opened = [...box.querySelectorAll("details[open][id]")].map((part) => part.id);
   box.innerHTML = text;
+  for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
   for (const [id, left] of scrolled) {
     const part = document.getElementById(id);
     if (part && left) part.scrollLeft = left;
@@ -49,7 +51,7 @@ function keepFresh(box) {
     await refresh(box);
     busy = false;
   };
-  setInterval(tick, PERIOD_MS);
+  setInterval(tick, 1000 * Number(box.dataset.seconds) || PERIOD_MS);
   document.addEventListener("visibilitychange", tick);
 }
 
