@@ -3,6 +3,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView
 
+from crowd.ground.readiness import ready
 from crowd.joining import views
 from crowd.recruiting.webhooks import hook
 from experiments.api.media import media
@@ -15,6 +16,7 @@ def healthy(request: HttpRequest) -> HttpResponse:
 
 urlpatterns = [
     path("healthz", healthy),
+    path("readyz", ready),
     path("join/<slug:slug>/", views.join_page, name="join"),
     path("m/<str:reference>", media, name="media"),
     path("hooks/<slug:platform>/", hook),

@@ -17,6 +17,7 @@ from crowd.dashboard.views import (
     remedies,
     results,
     roles,
+    service,
     stimuli,
     studies,
 )
@@ -24,6 +25,7 @@ from crowd.dashboard.views import (
 app_name = "dashboard"
 urlpatterns = [
     path("", studies.studies, name="studies"),
+    path("service/", service.service, name="service"),
     path("login/", login.login, name="login"),
     path("logout/", login.logout, name="logout"),
     path("enter/<str:token>/", login.enter, name="enter"),

@@ -23,6 +23,7 @@ from django.contrib.auth import get_user_model
 from analysis.refresh import store_report
 from analysis.reports.report import Report
 from analysis.reports.text import print_report
+from crowd.ground.commands import as_typed
 from crowd.models import Posting
 from crowd.recruiting.measured import measure_and_print
 from crowd.rehearsal.materials import material, with_unseen
@@ -319,6 +320,7 @@ def print_addresses(
     terminal.line("")
     terminal.line(f"Dashboard        {url}/")
     terminal.line(f"Log in (once)    {url}{make_login_path(researcher)}")
+    terminal.line(f"Another link     {as_typed('python manage.py login_link')} --url {url}")
     terminal.line(f"Take part        {url}/join/{study.slug}/   ({free} walk-in slots free)")
     for stage in ended:
         terminal.line(

@@ -62,6 +62,14 @@ def read_media(file: str) -> tuple[bytes, str]:
         return store.get(file), _CONTENT_TYPES.get(suffix, "application/octet-stream")
 
 
+def has_media(file: str) -> bool:
+    """Whether the store has the file, asked with little patience; StoreSilent as `read_media`."""
+    with _turns.turn():
+        with _opening:
+            store = _opened(settings.STORAGE_URL, SHORT)
+        return store.has(file)
+
+
 @lru_cache(maxsize=4)
 def _opened(url: str, patience: Patience) -> Store:
     return open_store(url, patience)

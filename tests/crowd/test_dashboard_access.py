@@ -16,7 +16,17 @@ from crowd.dashboard.urls import urlpatterns
 from experiments.models import Study
 
 OPEN_TO_ALL = {"login", "logout", "enter"}
-POSTED = {"unseal", "refresh", "export", "build", "posting_act", "settle", "answer", "answered"}
+POSTED = {
+    "unseal",
+    "refresh",
+    "export",
+    "build",
+    "posting_act",
+    "settle",
+    "answer",
+    "answered",
+    "quality_try",
+}
 POSTED |= {"release_places", "acknowledge"}
 VALUES = {"stimulus": "0", "kind": "image", "origin": "human", "session": str(uuid.UUID(int=1))}
 VALUES |= {"posting": "1", "act": "pause", "payout": "1", "letter": "1", "submission": "1"}

@@ -108,6 +108,7 @@ WITHOUT_STUDY: dict[str, dict[str, tuple[int, int]]] = {
     "studies": {"nobody": (302, 302), "login": (200, 405)},
     "login": {"nobody": (200, 200), "login": (302, 302)},
     "logout": {"nobody": (405, 302), "login": (405, 302)},
+    "service": {"nobody": (302, 302), "login": (200, 405)},
     "enter": {"nobody": (410, 410), "login": (410, 410)},
 }
 """Address -> without and with a login, what GET and POST get."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django import template
 
 from crowd.ground.amounts import amount_of as money_text
+from crowd.ground.commands import as_typed
 
 register = template.Library()
 RULE_WORDS = {
@@ -32,6 +33,9 @@ RULE_WORDS = {
 def rule_word(rule: str) -> str:
     """A rule in words; one that is not listed keeps its name."""
     return RULE_WORDS.get(rule) or rule.replace("_", " ").capitalize()
+
+
+register.filter("as_typed", as_typed)
 
 
 @register.filter

@@ -1,0 +1,103 @@
+"""What a process needs before it can serve: rows, pictures, and, if there is one, the broker of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from celery import current_app as app
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, JsonResponse
+
+from stimuli.errors import StoreSilent
+from stimuli.models import Stimulus
+from stimuli.store.media import has_media
+
+BROKER_S = 1.0
+ANSWER_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """A part of the service: whether it is there, what is known of it, and what to do if it is not."""
+
+    name: str
+    is_ready: bool
+    said: str
+    remedy: str = ""
+
+
+def ready(request: HttpRequest) -> JsonResponse:
+    """200 if this process can serve people, else 503; by name what is missing, and nothing else."""
+    missing = [part.name for part in needed() if not part.is_ready]
+    return JsonResponse({"ready": not missing, "missing": missing}, status=503 if missing else 200)
+
+
+def needed() -> list[Needed]:
+    """The parts without which people cannot take part, or no message reaches a worker."""
+    rows = _rows()
+    parts = [rows]
+    if rows.is_ready:
+        parts.append(_pictures())
+    if settings.CELERY_BROKER_URL:
+        parts.append(_broker())
+    return parts
+
+
+def workers() -> Needed:
+    """Who answers on the queue, within a second; without a broker the calling process works itself."""
+    if not settings.CELERY_BROKER_URL:
+        return Needed("workers", True, "none are needed: without a broker, this process works itself")
+    try:
+        answers = app.control.ping(timeout=ANSWER_S)
+    except Exception as error:  # the classes of the transport's library, and the system's
+        return Needed(
+            "workers", False, type(error).__name__, "Start the broker, then celery -A crowd worker."
+        )
+    names = sorted(name for answer in answers for name in answer)
+    said = ", ".join(names) or "none answers"
+    return Needed("workers", bool(names), said, "Start one: celery -A crowd worker --concurrency 1.")
+
+
+def _rows() -> Needed:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+        executor = MigrationExecutor(connection)
+        lacking = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    except DatabaseError as error:
+        return Needed("database", False, type(error).__name__, "Start the database; DATABASE_URL says which.")
+    if lacking:
+        said = f"{len(lacking)} migrations are not applied"
+        return Needed("database", False, said, "Run manage.py migrate.")
+    return Needed("database", True, connection.display_name)
+
+
+def _pictures() -> Needed:
+    """The newest picture of all studies is there: a folder that is not mounted has none."""
+    file = Stimulus.objects.filter(state="done").exclude(image_file="").order_by("-pk")
+    newest = file.values_list("image_file", flat=True).first()
+    if newest is None:
+        return Needed("store", True, "no picture is rendered yet")
+    remedy = "Mount or start what STORAGE_URL names."
+    return _asked("store", lambda: has_media(newest), "the newest picture is there", remedy)
+
+
+def _asked(name: str, is_there: Callable[[], bool], said: str, remedy: str) -> Needed:
+    try:
+        if is_there():
+            return Needed(name, True, said)
+    except (StoreSilent, OSError) as error:
+        return Needed(name, False, type(error).__name__, remedy)
+    return Needed(name, False, "the newest picture is missing", remedy)
+
+
+def _broker() -> Needed:
+    try:
+        with app.connection_for_write(connect_timeout=BROKER_S) as broker:
+            broker.ensure_connection(max_retries=1, interval_start=0, timeout=BROKER_S)
+    except Exception as error:  # the classes of the transport's library
+        return Needed("broker", False, type(error).__name__, "Start what CELERY_BROKER_URL names.")
+    return Needed("broker", True, "answers")

@@ -1,0 +1,29 @@
+"""A link that logs a person in once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from crowd.dashboard.onetime import MAX_AGE_S, make_login_path
+
+
+class Command(BaseCommand):
+    help = "Print a link that logs a person in to the dashboard, once, within an hour."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("login", nargs="?", default="", help="whose (the only superuser's)")
+        parser.add_argument("--url", default=settings.BASE_URL, help="where the server answers (BASE_URL)")
+
+    def handle(self, *args: Any, login: str, url: str, **options: Any) -> None:
+        active = User.objects.filter(is_active=True)
+        people = list(active.filter(username=login) if login else active.filter(is_superuser=True))
+        if len(people) != 1:
+            names = ", ".join(active.order_by("username").values_list("username", flat=True)) or "none yet"
+            asked = f'There is no active login "{login}"' if login else f"There are {len(people)} superusers"
+            raise CommandError(f"{asked}: name one of {names}. createsuperuser makes the first.")
+        self.stdout.write(f"{url.rstrip('/')}{make_login_path(people[0])}")
+        self.stderr.write(f"For {people[0].get_username()}, once, within {MAX_AGE_S // 60} minutes.")
