@@ -3,8 +3,9 @@ how long each took and which tests were slow. Exits 1 if a part failed.
 
     .venv/bin/python setup/suite.py [PART ...]
 
-`pure` needs no database. `postgresql` runs all tests that use the database. `sqlite` runs those tests again
-whose result may depend on the database: `@pytest.mark.both_databases("locks")`. `fast` is for use while you
+`pure` needs no database. `postgresql` runs all tests that use the database, but for what keeps its rows in
+SQLite: `@pytest.mark.sqlite_only("…")`. `sqlite` runs that, and again those tests whose result may depend on
+the database: `@pytest.mark.both_databases("locks")`. `fast` is for use while you
 work, and runs only if it is named: the test files that were quick when they were last measured
 (tests/seconds.txt), on SQLite.
 """
@@ -75,13 +76,24 @@ PARTS = (
         is_static=True,
     ),
     Part("pure", (pytest_command("pure and not browser", "sqlite"),)),
-    Part("postgresql", (pytest_command("not pure and not browser", "postgresql"),)),
-    Part("sqlite", (pytest_command("both_databases and not browser", "sqlite"),)),
-    # The tests of a file share one served study, so they must run in the same worker. A browser waits more
-    # than it computes.
+    # Tests with a database wait for servers and processes a third of their time, and browsers more.
+    Part(
+        "postgresql",
+        (pytest_command("not pure and not browser and not sqlite_only", "postgresql", workers=WORKERS + 1),),
+    ),
+    Part(
+        "sqlite",
+        (pytest_command("(both_databases or sqlite_only) and not browser", "sqlite", workers=WORKERS + 1),),
+    ),
+    # The tests of a file share one served study, so they must run in the same worker (tests/conftest.py);
+    # those that are marked `apart` share none, and are long.
     Part(
         "browser",
-        (pytest_command("browser", "postgresql", workers=WORKERS + 1, share="loadfile"),),
+        (
+            pytest_command(
+                "browser", "postgresql", "--no-loadscope-reorder", workers=WORKERS + 1, share="loadgroup"
+            ),
+        ),
     ),
     Part("fast", (LINT, pytest_command("not browser", "sqlite", "--fast")), is_default=False),
 )

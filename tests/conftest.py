@@ -118,9 +118,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if chosen else True
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that need a GPU or a real platform are left out (counted as deselected) if there is none; long
-    ones come first.
+    ones come first. Tests of a browser go to the worker of their file, whose served study they share, unless
+    they are marked `apart`.
     """
     refuse_marks_without_reason(items)
     left_out = [item for item in items if not is_possible(config, item)]
@@ -128,7 +130,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
     # The longest first: a process that has finished its short tests takes over the tests that wait elsewhere.
-    items.sort(key=lambda item: "/journeys/" not in item.nodeid)
+    items.sort(key=lambda item: (item.get_closest_marker("apart") is None, "/journeys/" not in item.nodeid))
+    for item in items:
+        if item.get_closest_marker("browser") and not item.get_closest_marker("apart"):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -138,14 +143,16 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def refuse_marks_without_reason(items: list[pytest.Item]) -> None:
-    """Running twice costs minutes, so `both_databases` says what the database may decide."""
+    """Running twice costs minutes, so `both_databases` says what the database may decide; and `sqlite_only`
+    why PostgreSQL may not decide it."""
     for item in items:
-        for mark in item.iter_markers("both_databases"):
-            if mark.kwargs or len(mark.args) != 1 or not str(mark.args[0]).strip():
-                raise pytest.UsageError(
-                    f'{item.nodeid}: both_databases takes one reason, as in both_databases("locks"), '
-                    f"not {mark.args or 'nothing'}."
-                )
+        for name in ("both_databases", "sqlite_only"):
+            for mark in item.iter_markers(name):
+                if mark.kwargs or len(mark.args) != 1 or not str(mark.args[0]).strip():
+                    raise pytest.UsageError(
+                        f'{item.nodeid}: {name} takes one reason, as in {name}("locks"), '
+                        f"not {mark.args or 'nothing'}."
+                    )
 
 
 def is_possible(config: pytest.Config, item: pytest.Item) -> bool:

@@ -295,6 +295,7 @@ def test_it_names_the_slowest_tests_of_all_parts(
         ({"pure"}, 1),
         (set(), 1),
         ({"both_databases"}, 2),
+        ({"sqlite_only"}, 1),
         ({"browser"}, 1),
         ({"pure", "browser"}, 1),
     ],

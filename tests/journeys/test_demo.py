@@ -70,7 +70,7 @@ def test_it_keeps_places_for_visitors_in_a_design_whose_places_do_not_follow_fro
     assert (wanted, changes["design"]) == (40, {**study.design, "raters_per_explanation": 3})
 
 
-@pytest.mark.both_databases("the demo keeps its rows in SQLite")
+@pytest.mark.sqlite_only("the demo keeps its rows there")
 def test_it_shows_the_whole_life_of_a_study(project_env: dict[str, str], study_file: Path) -> None:
     port = services.free_port()
     result = run_demo(project_env, study_file, "--participants", "7", "--port", str(port))
@@ -101,7 +101,7 @@ def test_it_shows_the_whole_life_of_a_study(project_env: dict[str, str], study_f
         assert probe.connect_ex(("127.0.0.1", port)) != 0  # its server has ended as well
 
 
-@pytest.mark.both_databases("the demo keeps its rows in SQLite")
+@pytest.mark.sqlite_only("the demo keeps its rows there")
 def test_it_stops_after_the_first_wave_in_which_nobody_passes(
     project_env: dict[str, str], study_file: Path
 ) -> None:
@@ -155,7 +155,7 @@ def scenario_file(folder: Path, slug: str, scenario: str) -> Path:
     return path
 
 
-@pytest.mark.both_databases("the demo keeps its rows in SQLite")
+@pytest.mark.sqlite_only("the demo keeps its rows there")
 def test_it_runs_every_scenario_and_sets_them_side_by_side(
     project_env: dict[str, str], tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from tests.experiments.protocols import RATING, SENTENCES, TURING, TWO_MODELS, o
 from tests.services import ROOT
 from tests.world import Person, opened_study, write_study
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.apart]
 
 
 def everything() -> dict[str, str]:

@@ -104,7 +104,7 @@ def stages(tmp_path: Path) -> tuple[Path, Path]:
     )
 
 
-@pytest.mark.both_databases("the demo keeps its rows in SQLite")
+@pytest.mark.sqlite_only("the demo keeps its rows there")
 def test_it_runs_both_stages_in_one_command(project_env: dict[str, str], stages: tuple[Path, Path]) -> None:
     env = {**project_env, "DATABASE_URL": f"sqlite:///{stages[0].parent / 'rows.sqlite3'}"}
     result = run_demo(env, stages[0], "--participants", "4", "--port", str(services.free_port()))
