@@ -132,7 +132,8 @@ def _line(
         item=shown.item,
         picture=shown.picture,
         part=shown.part,
-        told=view.label or "",
+        # What the model says stands beside a scored answer only once results are open.
+        told=(view.label or "") if not is_sealed or view.phase == "train" else "",
         asked=view.expected if view.check else "",
         given=", ".join(kind.answers(answer.value)) if answer is not None else "",
         key=str(context.get("key") or ", ".join(map(str, context.get("keys") or ()))),

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from celery import current_app as app
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import Error as AnyDatabaseError
+from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 
@@ -67,7 +68,7 @@ def _rows() -> Needed:
             cursor.execute("SELECT 1")
         executor = MigrationExecutor(connection)
         lacking = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    except DatabaseError as error:
+    except AnyDatabaseError as error:
         return Needed("database", False, type(error).__name__, "Start the database; DATABASE_URL says which.")
     if lacking:
         said = f"{len(lacking)} migrations are not applied"

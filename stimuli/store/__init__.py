@@ -176,8 +176,12 @@ class S3Store:
         return content
 
     def has(self, key: str) -> bool:
+        from botocore.exceptions import BotoCoreError
+
         try:
             self.client.head_object(Bucket=self.bucket, Key=self.prefix + check_key(key))
+        except BotoCoreError as error:
+            raise StoreSilent(f"the bucket {self.bucket} does not answer: {error}") from error
         except self.client.exceptions.ClientError as error:
             if _code(error) in {"NoSuchKey", "NotFound", "404"}:
                 return False

@@ -39,7 +39,7 @@ def test_a_link_logs_in_once_after_every_log_out(settings: Any) -> None:
     with pytest.raises(CommandError, match='no active login "mallory": name one of researcher, vera'):
         link("mallory")
     page = Client().get("/login/").content.decode()
-    assert as_typed("python manage.py login_link") in page.replace("&#x27;", "'")
+    assert "manage.py login_link" in page and str(settings.VAR_DIR) not in page, "everybody may read it"
 
 
 @pytest.mark.pure

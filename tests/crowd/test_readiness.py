@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from stimuli.models import Stimulus
 from stimuli.store.media import current_store
 from tests.analysis import stored
 from tests.crowd.logins import login
+from tests.services import ROOT
 
 pytestmark = pytest.mark.django_db
 NOWHERE = "redis://127.0.0.1:1/0"
@@ -67,3 +71,19 @@ def test_the_page_is_for_logins_and_says_what_works(store_folder: Path) -> None:
     assert Client().get("/service/").status_code == 302
     page = login("vera").get("/service/").content.decode()
     assert "Everything that this installation needs answers." in page
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite:////no/such/folder/rows.sqlite3", "postgresql://x:y@127.0.0.1:1/rows"]
+)
+def test_a_database_that_is_gone_is_named(url: str, tmp_path: Path) -> None:
+    """In a process of its own, whose database no one can open."""
+    ask = (
+        "import django; django.setup(); from django.test import Client; "
+        "reply = Client(SERVER_NAME='localhost').get('/readyz'); "
+        "print(reply.status_code, reply.json()['missing'])"
+    )
+    env = {**os.environ, "DATABASE_URL": url, "LEGIBLE_VAR": str(tmp_path), "CELERY_BROKER_URL": ""}
+    env["DJANGO_SETTINGS_MODULE"] = "crowd.settings"
+    done = subprocess.run([sys.executable, "-c", ask], cwd=ROOT, env=env, capture_output=True, text=True)
+    assert done.stdout.split("\n")[0] == "503 ['database']", done.stderr[-1500:]
