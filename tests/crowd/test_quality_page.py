@@ -218,7 +218,21 @@ def test_the_report_tells_what_was_viewed_before_results_were_open(study: Study,
 
 
 def _notes(study: Study) -> list[str]:
-    from analysis.departures import _viewed
+    notes: list[str] = plan_facts(study, "human")["notes"]
+    return notes
 
-    assert plan_facts(study, "human") is not None
-    return list(_viewed(study, "human"))
+
+def test_what_the_model_says_stands_beside_no_scored_answer_while_results_are_sealed(
+    study: Study, viewer: Client
+) -> None:
+    """Advice beside the answer would tell whether the two agree; what was told while learning stays."""
+    session = Session.objects.get(media_id="p2")
+    trials = Trial.objects.filter(slot=session.slot)
+    trials.filter(phase="test", check_kind="").update(label="the advice")
+    trials.filter(phase="train").update(label="the lesson")
+    Study.objects.filter(pk=study.pk).update(plan_digest="as it is served from now on")
+    page = viewer.get(f"/studies/wolf-or-husky/participants/{session.pk}/").content.decode()
+    assert "the lesson" in page and "the advice" not in page
+    unsealed = {"unsealed_at": stored.START, "unsealed_by": "x", "unsealed_reason": "y"}
+    Study.objects.filter(pk=study.pk).update(**unsealed)
+    assert "the advice" in viewer.get(f"/studies/wolf-or-husky/participants/{session.pk}/").content.decode()
