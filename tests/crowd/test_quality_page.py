@@ -11,7 +11,7 @@ from django.test import Client
 
 from analysis.departures import plan_facts
 from analysis.models import Viewing
-from crowd.dashboard.watched import watched, what_if
+from crowd.dashboard.quality import watched, what_if
 from crowd.ground.audit import recorded
 from experiments.judging import screen
 from experiments.models import Event, Response, Session, Study, Trial

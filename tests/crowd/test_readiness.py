@@ -78,11 +78,13 @@ def test_the_page_is_for_logins_and_says_what_works(store_folder: Path) -> None:
 )
 def test_a_database_that_is_gone_is_named(url: str, tmp_path: Path) -> None:
     """In a process of its own, whose database no one can open."""
-    ask = (
-        "import django; django.setup(); from django.test import Client; "
-        "reply = Client(SERVER_NAME='localhost').get('/readyz'); "
-        "print(reply.status_code, reply.json()['missing'])"
-    )
+    ask = """if True:
+        import django
+        django.setup()
+        from django.test import Client
+        reply = Client(SERVER_NAME="localhost").get("/readyz")
+        print(reply.status_code, reply.json()["missing"])
+    """
     env = {**os.environ, "DATABASE_URL": url, "LEGIBLE_VAR": str(tmp_path), "CELERY_BROKER_URL": ""}
     env["DJANGO_SETTINGS_MODULE"] = "crowd.settings"
     done = subprocess.run([sys.executable, "-c", ask], cwd=ROOT, env=env, capture_output=True, text=True)

@@ -18,7 +18,7 @@ from crowd.dashboard.counts import ORIGIN_WORDS, UNPLACED
 from crowd.dashboard.layout import choices, headings, page_of, study_response
 from crowd.dashboard.raters import has_raters, raters_of
 from crowd.dashboard.sittings import STATUSES, SessionRow, filters_of, named, namer, sittings
-from crowd.dashboard.trialled import trialled
+from crowd.dashboard.trials import trialled
 from crowd.dashboard.views.remedies import work_content
 from crowd.people.exclusions import can_be_left_out, events_of, medians_of
 from crowd.people.seals import seal
