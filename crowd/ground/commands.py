@@ -12,13 +12,11 @@ PLAIN = "python manage.py "
 
 
 def as_typed(command: str) -> str:
-    """What begins with "python manage.py" as a line for a shell in the checkout: with its own Python, and
-    LEGIBLE_VAR if the data lie in another folder than var. Other text stays as it is."""
-    if not command.startswith(PLAIN):
-        return command
+    """Each "python manage.py" in a line or a sentence as a shell in the checkout takes it: with its own
+    Python, and LEGIBLE_VAR if the data lie in another folder than var. Other text stays as it is."""
     root = Path(settings.BASE_DIR)
     data = "" if root / "var" == settings.VAR_DIR else f"LEGIBLE_VAR={_near(settings.VAR_DIR, root)} "
-    return f"{data}{_near(Path(sys.prefix) / 'bin' / 'python', root)} manage.py {command.removeprefix(PLAIN)}"
+    return command.replace(PLAIN, f"{data}{_near(Path(sys.prefix) / 'bin' / 'python', root)} manage.py ")
 
 
 def _near(path: Path, root: Path) -> str:

@@ -20,6 +20,7 @@ from pytest_django import DjangoAssertNumQueries
 from crowd import tasks
 from crowd.dashboard.ledger import hourly_of, spending_of
 from crowd.dashboard.money import money_of
+from crowd.ground.commands import as_typed
 from crowd.models import Payout, Posting, Submission
 from experiments.models import Session, Slot, Study
 from tests.analysis import stored
@@ -229,7 +230,7 @@ def test_it_names_the_command_without_a_broker(desk: Client) -> None:
     with paid.offered(paid.paying()) as stage:
         stage.person(matches=4)
         paid.settle(stage.study, yes=False)
-        line = "python manage.py settle wolf-or-husky --platform prolific --mode rehearsal --yes"
+        line = as_typed("python manage.py settle wolf-or-husky --platform prolific --mode rehearsal --yes")
         assert f"<code>{line}</code>" in text_of(desk)
         assert line in post(desk, f"{ROOT}settle/{stage.posting.pk}/", total="1.60")
         assert set(Payout.objects.values_list("state", flat=True)) == {"due"}

@@ -12,6 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from crowd import tasks
 from crowd.dashboard.postings import acts_of
+from crowd.ground.commands import as_typed
 from crowd.models import Posting, Submission
 from crowd.recruiting.publishing import publish_posting
 from experiments.models import Study
@@ -128,7 +129,7 @@ def test_it_sends_a_worker_and_keeps_the_name(
 
 def test_it_names_the_command_without_a_broker(study: Study, desk: Client, settings: Any) -> None:
     posting = live(study, pilot=True)
-    line = "python manage.py publish wolf-or-husky --platform prolific --live --pilot --pause"
+    line = as_typed("python manage.py publish wolf-or-husky --platform prolific --live --pilot --pause")
     page = text_of(desk)
     assert f"<code>{line}</code>" in page and "<button>Pause" not in page
     assert line in said_after(desk, f"{ROOT}{posting.pk}/pause/")

@@ -15,6 +15,7 @@ from django.test import Client
 
 from crowd import tasks
 from crowd.ground import connections
+from crowd.ground.commands import as_typed
 from crowd.models import Identity, Message, Payout, Posting, Submission
 from crowd.money.run import look
 from crowd.people.messages import deliver
@@ -306,7 +307,8 @@ def test_the_command_decides_about_anybody_who_awaits(stage: paid.Stage, researc
 def test_without_a_broker_it_names_the_command(stage: paid.Stage, desk: Client) -> None:
     row = stranger(stage)
     line = f"python manage.py decide wolf-or-husky approve {row.submission_hash[:8]} --by grace --message WHY"
-    assert f"<code>{line}</code>" in desk.get(f"{ROOT}recruitment/submissions/{row.pk}/").content.decode()
+    page = desk.get(f"{ROOT}recruitment/submissions/{row.pk}/").content.decode()
+    assert f"<code>{as_typed(line)}</code>" in page
     status, page = post(desk, row, "approve", text="They say it's theirs, really.")
     assert status == 400 and "No message broker" in page and "--message" in page
     assert stage.truth()[row.submission_hash]["reward_paid_count"] == 0

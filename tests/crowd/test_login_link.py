@@ -55,3 +55,5 @@ def test_a_command_finds_the_same_data(data: str, said: str, settings: Any) -> N
     words = shlex.split(typed.removeprefix(said))
     assert (root / words[0]).samefile(sys.executable) or words[0].endswith("/bin/python")
     assert as_typed("celery -A crowd worker") == "celery -A crowd worker"
+    sentence = as_typed("No worker. Run: python manage.py report wolf-or-husky --origin human")
+    assert sentence == f"No worker. Run: {typed}", "within a sentence as well"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django import template
+from django.template.defaultfilters import stringfilter
 
 from crowd.ground.amounts import amount_of as money_text
 from crowd.ground.commands import as_typed
@@ -35,7 +36,7 @@ def rule_word(rule: str) -> str:
     return RULE_WORDS.get(rule) or rule.replace("_", " ").capitalize()
 
 
-register.filter("as_typed", as_typed)
+register.filter("as_typed", stringfilter(as_typed))
 
 
 @register.filter
