@@ -10,6 +10,9 @@ class CrowdConfig(AppConfig):
 
     def ready(self) -> None:
         from crowd import checks  # noqa: F401
+        from crowd.ground.failures import keep_failures
+
+        keep_failures()
 
 
 class AdministratorsConfig(apps.AdminConfig):

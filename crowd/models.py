@@ -385,3 +385,53 @@ class AskedPayment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.posting_id} {self.cents}"
+
+
+class Alert(models.Model):
+    """A trouble that a look has seen (alerts/): `told` names the channels that have carried it, `error` why
+    one did not. It has ended when a look does not see it any more."""
+
+    key = models.CharField(max_length=120)
+    study = models.ForeignKey("experiments.Study", on_delete=models.CASCADE, null=True, related_name="alerts")
+    said = models.TextField()
+    remedy = models.TextField(blank=True)
+    page = models.CharField(max_length=200)
+    told = models.JSONField(default=list)
+    error = models.TextField(blank=True)
+    began_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["key"], name="alert_stands_once", condition=Q(ended_at=None))
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Failure(models.Model):
+    """A request that ended in an error of ours (ground/failures.py): where, and whom it hit."""
+
+    study = models.ForeignKey("experiments.Study", on_delete=models.CASCADE, null=True, related_name="+")
+    session = models.ForeignKey("experiments.Session", on_delete=models.CASCADE, null=True, related_name="+")
+    route = models.CharField(max_length=120, blank=True)
+    error = models.CharField(max_length=80)
+    place = models.CharField(max_length=160, blank=True)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        indexes = [models.Index(fields=["study", "at"], name="failure_of_study")]
+
+    def __str__(self) -> str:
+        return f"{self.error} {self.place}"
+
+
+class LastTime(models.Model):
+    """When something of the installation last happened: a look for trouble, a backup."""
+
+    name = models.CharField(max_length=20, primary_key=True)
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name

@@ -170,6 +170,20 @@ PAYOUT_GRACE_S = env_number("PAYOUT_GRACE_S", 900)
 # Only rehearsals and tests: a file with the seconds by which the clock of payments is ahead.
 CLOCK_FILE = env_text("CLOCK_FILE")
 
+# Whom `watch` tells of trouble, and by which mail server.
+ALERT_EMAIL = env_text("ALERT_EMAIL")
+ALERT_WEBHOOK = env_text("ALERT_WEBHOOK")
+ALERT_WEBHOOK_SECRET = env_text("ALERT_WEBHOOK_SECRET")
+ALERT_STALLED_H = env_number("ALERT_STALLED_H", 6)
+DISK_FREE_MIN_MB = env_number("DISK_FREE_MIN_MB", 500)
+EMAIL_HOST = env_text("EMAIL_HOST", "localhost")
+EMAIL_PORT = env_number("EMAIL_PORT", 25)
+EMAIL_HOST_USER = env_text("EMAIL_HOST_USER")
+EMAIL_HOST_PASSWORD = env_text("EMAIL_HOST_PASSWORD")
+EMAIL_USE_TLS = env_flag("EMAIL_USE_TLS", False)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env_text("EMAIL_FROM", "legible@localhost")
+
 UNVERIFIED_LEASE_S = env_number("UNVERIFIED_LEASE_S", 600)
 ADDRESS_PLACES_MAX = env_number("ADDRESS_PLACES_MAX", 8)
 JOINS_PER_MINUTE = env_number("JOINS_PER_MINUTE", 120)

@@ -431,11 +431,12 @@ def compose() -> dict[str, Any]:
 
 def test_it_composes_the_grown_up_form(compose: dict[str, Any]) -> None:
     services = compose["services"]
-    assert set(services) == {"proxy", "web", "worker", "beat", "migrate", "database", "broker"}
-    # tests/test_grown_up.py and tests/journeys/test_proxy.py start these.
+    assert set(services) == {"proxy", "web", "worker", "beat", "watch", "migrate", "database", "broker"}
+    # tests/test_grown_up.py, test_watch.py and test_proxy.py of tests/journeys start these.
+    assert services["watch"]["command"] == ["python", "manage.py", "watch"]
     for name, command in (("proxy", proxy.COMMAND), ("web", WEB), ("worker", WORKER), ("beat", BEAT)):
         assert tuple(services[name]["command"][: len(command)]) == command
-    for name in ("web", "worker", "beat"):
+    for name in ("web", "worker", "beat", "watch"):
         assert services[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
     for name in ("proxy", "web", "database", "broker"):
         assert services[name]["healthcheck"]["test"]
@@ -460,7 +461,7 @@ def test_it_composes_a_proxy_before_everything_that_is_reached_from_outside(comp
 
 def test_it_composes_with_variables_that_the_settings_read(compose: dict[str, Any]) -> None:
     known = settings_names() | set(settings_of_all()) | {"WEB_CONCURRENCY"}
-    for name in ("web", "worker", "beat", "migrate"):
+    for name in ("web", "worker", "beat", "watch", "migrate"):
         assert set(compose["services"][name]["environment"]) <= known
     assert {"DATABASE_URL", "CELERY_BROKER_URL", "STORAGE_URL"} <= set(
         compose["services"]["web"]["environment"]

@@ -21,7 +21,7 @@ FLOORS = (
     ("ground",),
     ("recruiting",),
     ("money",),
-    ("joining", "people"),
+    ("joining", "people", "alerts"),
     ("tasks",),
     ("dashboard",),
     ("rehearsal",),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from celery import current_app as app
 from django.conf import settings
@@ -47,12 +49,13 @@ def needed() -> list[Needed]:
     return parts
 
 
-def workers() -> Needed:
-    """Who answers on the queue, within a second; without a broker the calling process works itself."""
+def workers(within_s: float = ANSWER_S, at_most: int | None = None) -> Needed:
+    """Who answers on the queue, until the time is over or so many have answered; without a broker the calling
+    process works itself."""
     if not settings.CELERY_BROKER_URL:
         return Needed("workers", True, "none are needed: without a broker, this process works itself")
     try:
-        answers = app.control.ping(timeout=ANSWER_S)
+        answers = app.control.ping(timeout=within_s, limit=at_most)
     except Exception as error:  # the classes of the transport's library, and the system's
         return Needed(
             "workers", False, type(error).__name__, "Start the broker, then celery -A crowd worker."
@@ -60,6 +63,25 @@ def workers() -> Needed:
     names = sorted(name for answer in answers for name in answer)
     said = ", ".join(names) or "none answers"
     return Needed("workers", bool(names), said, "Start one: celery -A crowd worker --concurrency 1.")
+
+
+def disks() -> list[Needed]:
+    """The disks of this installation's files, each once; one with less room than DISK_FREE_MIN_MB is not
+    ready."""
+    folders = {"work": Path(settings.VAR_DIR)}
+    if "://" not in settings.STORAGE_URL or settings.STORAGE_URL.startswith("file://"):
+        folders["pictures"] = Path(settings.STORAGE_URL.removeprefix("file://"))
+    if connection.vendor == "sqlite":
+        folders["rows"] = Path(str(connection.settings_dict["NAME"])).parent
+    there = {name: folder for name, folder in folders.items() if folder.is_dir()}
+    once = {folder.stat().st_dev: name for name, folder in reversed(there.items())}
+    return [_disk(name, there[name]) for name in there if name in once.values()]
+
+
+def _disk(name: str, folder: Path) -> Needed:
+    free, least = shutil.disk_usage(folder).free // 2**20, settings.DISK_FREE_MIN_MB
+    remedy = f"Make room: with less than {least:,} MB (DISK_FREE_MIN_MB) answers may soon not be stored."
+    return Needed(f"disk of {name}", free >= least, f"{free:,} MB are left", remedy)
 
 
 def _rows() -> Needed:

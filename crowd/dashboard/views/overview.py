@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from analysis.models import Report
+from crowd.alerts.causes import of_study
 from crowd.dashboard.access import study_page
 from crowd.dashboard.counts import (
     UNPLACED,
@@ -25,6 +26,7 @@ from crowd.dashboard.counts import (
 from crowd.dashboard.layout import study_response
 from crowd.dashboard.ledger import modes_of, spending_of
 from crowd.dashboard.money import money_of
+from crowd.models import Alert
 from experiments.models import Study
 
 
@@ -53,6 +55,7 @@ def live_drawing(request: HttpRequest, study: Study) -> HttpResponse:
 
 def snapshot(study: Study) -> dict[str, Any]:
     """Everything that the live part shows."""
+    now = timezone.now()
     places, flows = places_of(study), flows_of(study)
     origins = [flow.origin for flow in flows]
     placed = [flow for flow in flows if flow.origin not in UNPLACED]
@@ -73,7 +76,8 @@ def snapshot(study: Study) -> dict[str, Any]:
         "money": money_of(study, wanted, in_progress, counts_matches=False),
         "spending": spending_of(study, "live") if "live" in modes_of(study) else None,
         "openings": _openings(study, origins),
-        "now": timezone.now(),
+        "troubles": [*of_study(study, now), *Alert.objects.filter(study=None, ended_at=None).order_by("pk")],
+        "now": now,
     }
 
 

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from analysis.exports.delimited import guarded
 from analysis.models import Viewing
 from crowd.dashboard.access import researcher_of, study_page
+from crowd.dashboard.broken import broken_of
 from crowd.dashboard.counts import COUNTED, ORIGIN_WORDS, origins_of, places_of
 from crowd.dashboard.layout import choices, study_response
 from crowd.dashboard.ledger import modes_of, spending_of
@@ -92,6 +93,7 @@ def _content(request: HttpRequest, study: Study) -> dict[str, Any]:
         "whose": ORIGIN_WORDS[origin],
         "origins": choices(request, "origin", words, origin) if len(words) > 1 else [],
         "tried": tried,
+        "broken": broken_of(study),
         "can_be_tried": can_be_tried(study),
         "cents_each": spending.fees_end // shown.passed if spending and shown.passed else None,
         "currency": spending.books.currency if spending else "",
