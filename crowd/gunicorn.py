@@ -4,9 +4,7 @@ Threads, because a slow client would hold a whole sync process; no query strings
 carry the platform's outside identities. Slow clients are the proxy's part (deploy/nginx.conf).
 """
 
-import ctypes
-import signal
-import sys
+from crowd.ground.processes import end_with_parent
 
 bind = "127.0.0.1:8000"
 worker_class = "gthread"
@@ -21,11 +19,6 @@ accesslog = "-"
 access_log_format = '%(h)s "%(m)s %(U)s" %(s)s %(b)s %(M)s ms'
 control_socket_disable = True
 
-END_WITH_PARENT = 1
-"""PR_SET_PDEATHSIG of Linux's prctl."""
-
 
 def post_fork(server: object, worker: object) -> None:
-    """A process ends with the one that started it: else it keeps the port while it waits for its clients."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
+    end_with_parent()

@@ -6,15 +6,19 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, cast
 
+from django.contrib import messages
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.vary import vary_on_cookie
 
 from crowd.dashboard.layout import study_response
 from crowd.ground.roles import NotAllowed, demand, studies_of
+from crowd.ground.workers import BrokerSilent
 from experiments.models import Study
 
 CONTENT_SECURITY_POLICY = (
@@ -55,7 +59,8 @@ def study_page(look: str, *act: str) -> Callable[[StudyView], View]:
     """A view of one study: the slug in the address becomes the study.
 
     GET and HEAD need the role `look`; other methods need one of `act`, or `look` if there is none. A login
-    without any role in the study is told that there is no such study. A view may demand more by itself.
+    without any role in the study is told that there is no such study. A view may demand more by itself. If
+    the broker does not take a message, the page before says so, and nothing was done.
     """
 
     def decorate(view: StudyView) -> View:
@@ -70,10 +75,20 @@ def study_page(look: str, *act: str) -> Callable[[StudyView], View]:
                 return view(request, study, *args, **kwargs)
             except NotAllowed as error:
                 return study_response(request, study, "forbidden", {"problem": str(error)}, status=403)
+            except BrokerSilent as error:
+                messages.error(request, str(error))
+                return redirect(_page_before(request, study))
 
         return answer
 
     return decorate
+
+
+def _page_before(request: HttpRequest, study: Study) -> str:
+    """The page that the form stood on, if it is one of ours; else the overview."""
+    before = request.headers.get("Referer", "")
+    is_ours = url_has_allowed_host_and_scheme(before, {request.get_host()}, request.is_secure())
+    return before if is_ours else reverse("dashboard:overview", args=[study.slug])
 
 
 def researcher_of(request: HttpRequest) -> User:

@@ -21,9 +21,11 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 
 from analysis.refresh import store_report
+from analysis.reports.files import write_report
 from analysis.reports.report import Report
 from analysis.reports.text import print_report
 from crowd.ground.commands import as_typed
+from crowd.ground.processes import end_with_parent
 from crowd.models import Posting
 from crowd.recruiting.measured import measure_and_print
 from crowd.rehearsal.materials import material, with_unseen
@@ -32,7 +34,7 @@ from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.errors import StudyError
 from experiments.management.commands.build_stimuli import build_study
-from experiments.management.commands.simulate import outcome_rows, population_lines
+from experiments.management.commands.simulate import outcome_rows
 from experiments.models import Condition, Session, Slot, Study
 from experiments.opening import open_study, stored_pool
 from experiments.paradigms import design_of, get_paradigm
@@ -75,6 +77,25 @@ class DemoFailed(StudyError):
     """The demo cannot go on; the message says why and what to do."""
 
 
+class Steps:
+    """Numbers the steps of a demo as they begin; `studies` are built and run in it."""
+
+    EACH = 6
+
+    def __init__(self, terminal: Terminal, studies: int) -> None:
+        self.terminal, self.count, self.began = terminal, self.EACH * studies, 0
+
+    def __call__(self, what: str) -> None:
+        self.began += 1
+        self.terminal.line(f"\nStep {self.began} of {self.count}. {what}", "bold")
+
+
+def end_with_signals() -> None:
+    """A demo that is told to end, or whose terminal is closed, stops its server before it goes."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+
+
 def check_port(port: int) -> None:
     """Refuses a port that is taken before any work is done: another demo's server would answer in our
     place."""
@@ -90,15 +111,18 @@ def check_port(port: int) -> None:
             raise DemoFailed(f"Port {port} {why}; try --port {port + 1}.") from None
 
 
-def prepare(path: Path, changes: dict[str, Any], terminal: Terminal) -> Study:
+def prepare(path: Path, changes: dict[str, Any], terminal: Terminal, steps: Steps) -> Study:
     """Stimuli, plans, and an open posting on the local platform."""
+    steps(f"Build {path.parent.name}: ask the model about every item, and draw every explanation.")
     slug = build_study(path, terminal, changes)
+    steps("Open it: plan each participant's trials, and freeze the definition.")
     study = open_study(Study.objects.get(slug=slug), terminal.progress)
     Posting.objects.get_or_create(study=study, platform="local", state=Posting.State.OPEN)
     conditions = Condition.objects.filter(study=study).count()
     terminal.line(
         f"{slug} is open: {Slot.objects.filter(study=study).count()} slots in {conditions} conditions."
     )
+    steps("Look for faults of the explanations before people see them.")
     measure_and_print(study, path.parent, terminal, MEASURED)
     return study
 
@@ -119,7 +143,13 @@ def serving(port: int, url: str) -> Iterator[subprocess.Popen[bytes]]:
         "crowd.wsgi",
     ]
     with log.open("wb") as output:
-        server = subprocess.Popen(command, cwd=settings.BASE_DIR, stdout=output, stderr=subprocess.STDOUT)
+        server = subprocess.Popen(
+            command,
+            cwd=settings.BASE_DIR,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            preexec_fn=end_with_parent,  # also if the demo is killed
+        )
         try:
             _wait_until_up(server, url, port, log)
             yield server
@@ -165,6 +195,7 @@ def send_people(
     """
     mix = usual_mix(get_paradigm(definition.paradigm), design_of(definition))
     terminal.line(f"{HEADING} Mix: {mix}; seed {seed}.")
+    terminal.line("What each kind does is told in docs/science.md.")
     slots = Slot.objects.filter(study=study).count()
     if slots < wanted:
         wanted = slots - min(WALK_INS, slots // 4)
@@ -180,9 +211,6 @@ def send_people(
             break
         coming = math.ceil((wanted - passed) / definition.sittings_max)
         people = populate(parse_mix(mix), coming, seed, first=first)
-        if not outcomes:
-            for line in population_lines(people):
-                terminal.line(line)
         outcomes += _wave(study, definition, url, people, terminal)
         first += coming
         barren = barren + coming if _passed(study) == passed else 0
@@ -253,11 +281,17 @@ def _stopped(study: Study, outcomes: Sequence[Outcome], missing: int, barren: in
 
 
 def print_results(study: Study, terminal: Terminal) -> Report:
-    """The report of the simulated people, printed and stored."""
+    """The report of the simulated people, printed, stored, and written as one page with its figures."""
     study.refresh_from_db()
     report = store_report(study, "simulated")
     print_report(report, terminal.console)
+    write_report(report, report_folder(study))
+    terminal.line(f"As one page: {report_folder(study) / 'report.html'}")
     return report
+
+
+def report_folder(study: Study) -> Path:
+    return Path(settings.VAR_DIR) / f"report-{study.slug}"
 
 
 def print_controls(
@@ -317,15 +351,22 @@ def print_addresses(
             f"Done. {free} walk-in slots are free. Start it again without --no-serve to look around."
         )
         return
+    page = report_folder(study) / "report.html"
+    lines = [
+        ("Dashboard", f"{url}/"),
+        ("Log in (once)", f"{url}{make_login_path(researcher)}"),
+        ("Another link", f"{as_typed('python manage.py login_link')} --url {url}"),
+        ("Take part", f"{url}/join/{study.slug}/   ({free} places are free)"),
+        ("Report", str(page) if page.exists() else f"{url}/studies/{study.slug}/report/"),
+    ]
+    lines += [("Closed stage", f"{url}/studies/{stage.slug}/") for stage in ended]
+    lines += [
+        ("All of this again", "make demo ARGS=--again"),
+        ("Next", "docs/own-study.md: a study of your own, from an empty folder"),
+    ]
     terminal.line("")
-    terminal.line(f"Dashboard        {url}/")
-    terminal.line(f"Log in (once)    {url}{make_login_path(researcher)}")
-    terminal.line(f"Another link     {as_typed('python manage.py login_link')} --url {url}")
-    terminal.line(f"Take part        {url}/join/{study.slug}/   ({free} walk-in slots free)")
-    for stage in ended:
-        terminal.line(
-            f"Closed stage     {url}/studies/{stage.slug}/   (its solutions are judged in {study.slug})"
-        )
+    for word, what in lines:
+        terminal.line(f"{word:<18} {what}")
     terminal.line("Ctrl-C stops the server.")
 
 

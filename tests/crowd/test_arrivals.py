@@ -7,7 +7,8 @@ import json
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -260,21 +261,42 @@ def test_it_calls_a_person_surplus_whose_slot_went_on_meanwhile(study: Study) ->
 
 
 @contextmanager
-def silent() -> Iterator[str]:
+def silent() -> Iterator[socket.socket]:
     """A platform that takes every call and answers none."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+        yield server
 
 
-def test_it_waits_two_seconds_at_most_and_for_one_person_only(study: Study) -> None:
-    with silent() as url:
-        offered = posting(study, "prolific", mode="rehearsal", site=url)
-        took_s = []
-        for name in ("ada", "bo", "cy"):
-            began = time.monotonic()
+def calls(server: socket.socket) -> int:
+    """How many have called since it was asked last."""
+    server.settimeout(0)
+    count = 0
+    with suppress(BlockingIOError):
+        while True:
+            server.accept()[0].close()
+            count += 1
+    return count
+
+
+def test_it_waits_for_a_silent_platform_two_seconds_and_for_one_person_only(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+
+    def result(future: Future[Any], timeout: float) -> Any:
+        waited.append(timeout)
+        return wait(future, timeout)
+
+    wait = Future.result
+    monkeypatch.setattr(Future, "result", result)
+    with silent() as server:
+        offered = posting(
+            study, "prolific", mode="rehearsal", site=f"http://127.0.0.1:{server.getsockname()[1]}"
+        )
+        for name, asked in (("ada", 1), ("bo", 0), ("cy", 0)):
             assert prolific(name, offered).join().status_code == 201
-            took_s.append(time.monotonic() - began)
-        assert 1.9 < took_s[0] < 3.5 and max(took_s[1:]) < 1
+            assert calls(server) == asked, "the next people are let in without a call"
+    assert waited == [2.0]
 
 
 def test_it_confirms_by_a_message_that_names_nobody(study: Study) -> None:

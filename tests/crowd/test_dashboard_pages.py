@@ -83,7 +83,7 @@ def test_it_asks_the_same_questions_for_few_and_many(
         busy(study, people)
         stored.sitting(study, "leaves", condition="baseline", verdict="withdrawn", answers=4)
     desk.get(f"{ROOT}participants/")  # caches of the process are warm
-    limits = {"": 17, "live/": 15, "participants/": 15, "exclusions/": 15, "stimuli/": 16, "money/": 14}
+    limits = {"": 24, "live/": 22, "participants/": 15, "exclusions/": 15, "stimuli/": 16, "money/": 14}
     for page, limit in limits.items():
         with django_assert_max_num_queries(limit):
             text_of(desk, ROOT + page)
@@ -304,3 +304,16 @@ def test_it_shows_a_report_of_any_reporter(
     assert "How often two pictures were called the same" in framed
     assert ("figure-sameness" in framed) is not is_sealed
     assert desk.get(f"{ROOT}downloads/report-human.json").json()["sealed"] == is_sealed
+
+
+def test_the_report_opens_on_those_who_have_one_and_else_on_people(study: Study, desk: Client) -> None:
+    for number in range(3):
+        for condition in ("baseline", "control", "grad_cam"):
+            name = f"{condition}-{number}"
+            stored.sitting(study, name, condition=condition, origin="simulated")
+    refresh_report(study, "simulated")
+    stored.sitting(study, "one-who-looks", condition="control", verdict="")
+    assert 'src="/studies/wolf-or-husky/report/simulated/"' in text_of(desk, f"{ROOT}report/")
+    assert "report/simulated/" not in text_of(desk, f"{ROOT}report/?origin=human")
+    refresh_report(study, "human")
+    assert 'src="/studies/wolf-or-husky/report/human/"' in text_of(desk, f"{ROOT}report/")

@@ -14,6 +14,7 @@ from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.layout import choices, page_of, study_response
 from crowd.dashboard.postings import title_of
 from crowd.dashboard.sittings import namer
+from crowd.ground.workers import BrokerSilent, asking_workers
 from crowd.models import Message
 from crowd.people.messages import BODY_MAX, FIRST, mark_answered, refusal, reply, waiting
 from experiments.errors import StudyError
@@ -57,10 +58,15 @@ def answer(request: HttpRequest, study: Study, letter: int) -> HttpResponse:
     if settings.CELERY_BROKER_URL:
         from crowd.tasks import send_message
 
-        send_message.delay(stored.pk)
-        messages.success(request, "The answer is stored, and a worker sends it.")
+        try:
+            with asking_workers():
+                send_message.delay(stored.pk)
+        except BrokerSilent:
+            messages.error(request, f"The answer is stored, but no worker could be asked. {_later(study)}")
+        else:
+            messages.success(request, "The answer is stored, and a worker sends it.")
     else:
-        messages.success(request, f"The answer is stored. To send it, run: {_command(study)}")
+        messages.success(request, f"The answer is stored. {_later(study)}")
     return redirect("dashboard:letters", slug=study.slug)
 
 
@@ -85,6 +91,10 @@ def _threads(study: Study) -> QuerySet[Message, Message]:
     return Message.objects.filter(first, posting__study=study).select_related(
         "posting", "identity__participant"
     )
+
+
+def _later(study: Study) -> str:
+    return f"To send it, run: {_command(study)}"
 
 
 def _command(study: Study) -> str:

@@ -31,6 +31,7 @@ from crowd.dashboard.paying import batch_of, batches_of
 from crowd.dashboard.postings import title_of
 from crowd.dashboard.sittings import KIND_WORDS, namer, paid_row
 from crowd.ground.amounts import is_typed
+from crowd.ground.workers import asking_workers
 from crowd.models import Payout, Posting
 from crowd.money.acts import pay_by_hand
 from crowd.money.books import write_rows
@@ -133,8 +134,9 @@ def settle(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
     else:
         from crowd.tasks import pay_batch
 
+        with asking_workers():
+            pay_batch.delay(row.pk, user.get_username(), batch.total_cents)
         record(study, user, f"Asked a worker to pay {batch.total} on {row.platform} ({batch.mode.lower()}).")
-        pay_batch.delay(row.pk, user.get_username(), batch.total_cents)
         messages.success(
             request,
             f"A worker looks at the platform and pays {batch.total}, if that is still due. Look again "

@@ -15,6 +15,7 @@ from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.layout import page_of, study_response
 from crowd.dashboard.postings import title_of
 from crowd.dashboard.proposing import ACTIONS, CATEGORIES, command_of, named_people
+from crowd.ground.workers import asking_workers
 from crowd.people.decisions import DONE_WORDS, Proposal, propose_rejections, record
 from crowd.people.second import approval_refused
 from crowd.platforms.base import Unsupported
@@ -94,8 +95,9 @@ def _decide(request: HttpRequest, study: Study, proposed: list[Proposal], given:
     from crowd.tasks import decide_people
 
     count = f"{len(people)} {'person' if len(people) == 1 else 'people'}"
+    with asking_workers():
+        decide_people.delay(user.pk, people, act, given["message"], given["category"])
     record(study, user, f"Asked a worker to {DONE_WORDS[act]} the work of {count}.")
-    decide_people.delay(user.pk, people, act, given["message"], given["category"])
     messages.success(
         request, f"A worker was asked to {DONE_WORDS[act]} the work of {count}. The log says how."
     )

@@ -28,6 +28,7 @@ from crowd.dashboard.postings import (
     works_here,
 )
 from crowd.ground.amounts import cents_of, is_typed
+from crowd.ground.workers import asking_workers
 from crowd.joining.floods import floods, release
 from crowd.models import Posting
 from crowd.money.cap import REASON_MIN, change_cap
@@ -199,8 +200,9 @@ def _ask(study: Study, posting: Posting, act: Act, user: User, count: int) -> st
     from crowd.tasks import change_posting
 
     what = f"{_in_words(act, count)} on {posting.platform} ({mode_word(posting).lower()})"
+    with asking_workers():
+        change_posting.delay(posting.pk, act, user.get_username(), count)
     record(study, user, f"Asked a worker to {what}.")
-    change_posting.delay(posting.pk, act, user.get_username(), count)
     return f"A worker was asked to {what}. Look again in a minute."
 
 

@@ -20,6 +20,7 @@ from crowd.dashboard.postings import mode_word, title_of
 from crowd.dashboard.sittings import SUBMISSION_WORDS, namer
 from crowd.ground.amounts import cents_of
 from crowd.ground.roles import demand
+from crowd.ground.workers import BrokerSilent, asking_workers
 from crowd.models import Submission
 from crowd.money.ledger import grant
 from crowd.money.statement import called, name_of
@@ -131,11 +132,16 @@ def _grant(row: Submission, user: User, given: dict[str, Any]) -> str:
 
 def _write(study: Study, row: Submission, user: User, text: str) -> str:
     stored = write(row, text, user)
+    later = f"To send it, run: python manage.py send_messages {study.slug}"
     if not settings.CELERY_BROKER_URL:
-        return f"The message is stored. To send it, run: python manage.py send_messages {study.slug}"
+        return f"The message is stored. {later}"
     from crowd.tasks import send_message
 
-    send_message.delay(stored.pk)
+    try:
+        with asking_workers():
+            send_message.delay(stored.pk)
+    except BrokerSilent:
+        return f"The message is stored, but no worker could be asked. {later}"
     return "The message is stored, and a worker sends it."
 
 
@@ -153,8 +159,9 @@ def _ask(study: Study, row: Submission, user: User, act: Act, text: str) -> str:
         )
     from crowd.tasks import carry_out
 
+    with asking_workers():
+        carry_out.delay(user.pk, row.pk, act, text)
     record(study, user, f"Asked a worker to {ASKED[act]} {called(row)}: {text}")
-    carry_out.delay(user.pk, row.pk, act, text)
     return f"A worker was asked to {ASKED[act]} this person. The log says what became of it."
 
 

@@ -15,6 +15,7 @@ from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.counts import ORIGIN_WORDS, origins_of
 from crowd.dashboard.layout import choices, study_response
 from crowd.ground.roles import demand
+from crowd.ground.workers import asking_workers
 from crowd.people.decisions import record
 from crowd.people.seals import printed_name, seal, unseal_study
 from experiments.models import Study
@@ -65,7 +66,8 @@ def refresh(request: HttpRequest, study: Study) -> HttpResponse:
     if settings.CELERY_BROKER_URL:
         from analysis.tasks import refresh_reports
 
-        refresh_reports.delay()
+        with asking_workers():
+            refresh_reports.delay()
         record(study, researcher_of(request), "Asked for a new report.")
         messages.success(request, "A worker makes the report anew. Look again in a minute.")
     else:
@@ -113,7 +115,7 @@ def _report_response(request: HttpRequest, study: Study, form: UnsealForm, statu
 
     present = origins_of(study)
     origin = request.GET.get("origin", "")
-    origin = origin if origin in present else (present[0] if present else "human")
+    origin = origin if origin in present else _first_reported(study, present)
     stored = Report.objects.filter(study=study, origin=origin).defer("html", "json").first()
     sealed = seal(study, origin)
     if stored is not None and sealed.sealed and not stored.sealed:
@@ -137,6 +139,12 @@ def _report_response(request: HttpRequest, study: Study, form: UnsealForm, statu
         "printed_name": printed_name(researcher_of(request)),
     }
     return study_response(request, study, "report", content, status=status)
+
+
+def _first_reported(study: Study, present: list[str]) -> str:
+    """What the tab opens on: the first origin with a report, people before all others."""
+    reported = set(Report.objects.filter(study=study).values_list("origin", flat=True))
+    return next((origin for origin in present if origin in reported), present[0] if present else "human")
 
 
 def _remedy(study: Study, origin: str) -> str:

@@ -15,6 +15,7 @@ from crowd.dashboard.counts import UNPLACED, places_of
 from crowd.dashboard.layout import page_of, study_response
 from crowd.dashboard.postings import mode_word, title_of
 from crowd.ground.roles import demand, studies_of
+from crowd.ground.workers import asking_workers
 from crowd.people.closing import asks_a_platform, close_whole, command_of, still_offered
 from crowd.people.decisions import record
 from crowd.people.seals import seal
@@ -58,7 +59,8 @@ def build(request: HttpRequest, study: Study) -> HttpResponse:
     """Sends what is missing to the workers; without a broker there are none, and nothing is done."""
     if settings.CELERY_BROKER_URL:
         try:
-            count = send_missing(study, researcher_of(request).get_username())
+            with asking_workers():
+                count = send_missing(study, researcher_of(request).get_username())
         except OtherPackage as error:
             messages.error(request, f"Nothing was sent: {error}.")
         else:
@@ -122,11 +124,12 @@ def _close(request: HttpRequest, study: Study, reason: str) -> HttpResponse:
     elif settings.CELERY_BROKER_URL:
         from crowd import tasks
 
+        # Without a reason the worker closes nothing that is sealed again by then: that takes its own role.
+        with asking_workers():
+            tasks.close_study.delay(study.pk, user.get_username(), reason if opens_early else "")
         record(
             study, user, f"Asked a worker to close the study and its postings{': ' * bool(reason)}{reason}"
         )
-        # Without a reason the worker closes nothing that is sealed again by then: that takes its own role.
-        tasks.close_study.delay(study.pk, user.get_username(), reason if opens_early else "")
         messages.success(
             request,
             "A worker was asked to close every posting and then the study. Look again in a minute; the log "

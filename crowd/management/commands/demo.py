@@ -16,7 +16,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandParser
 
 from analysis.reports.scenarios import Scenario
-from crowd.rehearsal import demo
+from crowd.rehearsal import demo, kept
 from crowd.rehearsal.scenarios import SCENARIO_STUDIES, metric_tables, print_scenarios, scenario_of
 from crowd.rehearsal.stages import check_sources, end_stage, print_routing, stages_of
 from crowd.rehearsal.unseen import UNSEEN
@@ -36,7 +36,7 @@ PARTICIPANTS = 240
 
 
 class Command(StudyCommand):
-    help = "Build, open, simulate and report a study in an empty var/demo; leaves its server up."
+    help = "Build, open, simulate and report a study in var/demo; leaves its server up."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--study", default="wolf-or-husky", help="a slug or the path of a study.toml")
@@ -61,16 +61,23 @@ class Command(StudyCommand):
             help=f"pictures that teach the ceiling ({UNSEEN} with --all-scenarios, else 0: none)",
         )
         parser.add_argument("--no-serve", action="store_true", help="stop the server at the end")
+        parser.add_argument("--again", action="store_true", help="look at the last demo again, in seconds")
         parser.add_argument(
             "--here", action="store_true", help="use the current settings instead of var/demo"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["participants"] is not None and options["participants"] < 1:
+            raise StudyError(f"--participants {options['participants']}: at least 1 is needed.")
         demo.check_port(options["port"])
         if not options["here"]:
-            restart_in_empty_folder(settings.BASE_DIR / "var" / "demo", options["port"])
+            start_in_folder(settings.VAR_DIR / "demo", options["port"], options["again"])
+        demo.end_with_signals()
         with Terminal() as terminal:
-            self.run(terminal, options)
+            if options["again"]:
+                look_again(terminal, options["port"])
+            else:
+                self.run(terminal, options)
 
     def run(self, terminal: Terminal, options: dict[str, Any]) -> None:
         call_command("migrate", verbosity=0)
@@ -81,11 +88,12 @@ class Command(StudyCommand):
         paths = [find_study(name, folders) for name in names]
         paths = [with_photographs(p, terminal) if p.parent.name == PHOTOGRAPHS else p for p in paths]
         staged = [self.stages(stages_of(path, folders), options) for path in paths]
-        first = [demo.prepare(stages[0].path, stages[0].changes, terminal) for stages in staged]
+        steps = demo.Steps(terminal, sum(len(stages) for stages in staged))
+        first = [demo.prepare(stages[0].path, stages[0].changes, terminal, steps) for stages in staged]
         url = f"http://127.0.0.1:{options['port']}"
         with demo.serving(options["port"], url) as server:
             pairs = zip(first, staged, strict=True)
-            done = [run_stages(study, stages, url, terminal, options) for study, stages in pairs]
+            done = [run_stages(study, stages, url, terminal, options, steps) for study, stages in pairs]
             if every is not None:
                 print_scenarios([made for _, made in done if made is not None], terminal)
             *ended, last = done[-1][0]
@@ -126,52 +134,84 @@ class Asked:
         return cls(path, definition, wanted, changes, is_scenario)
 
     def run(
-        self, study: Study, url: str, terminal: Terminal, options: dict[str, Any], first: int
+        self,
+        study: Study,
+        url: str,
+        terminal: Terminal,
+        options: dict[str, Any],
+        steps: demo.Steps,
+        first: int,
     ) -> tuple[int, Scenario | None]:
         """From the simulated people to the controls; the number of the next person, and what the table of
         scenarios needs of it, if it is of them."""
         seed, unseen = options["seed"], options["unseen"]
         wanted = self.wanted or Slot.objects.filter(study=study).count()
+        steps("Send simulated people: they take part over HTTP, by the API of the browser's page.")
         coming = demo.send_people(study, self.definition, url, wanted, seed, terminal, first=first)
         print_routing(study, terminal)
+        steps("Report what they did, as for people.")
         report = demo.print_results(study, terminal)
         told = settings.VAR_DIR / (f"controls-{study.slug}.json" if self.is_scenario else "controls.json")
         if unseen is None:
             unseen = UNSEEN if self.is_scenario else 0
+        steps("Compare with controls: the same observers with spoiled and with perfect explanations.")
         controls = demo.print_controls(study, self.path.parent, seed, terminal, told, unseen)
         return coming, scenario_of(study, report, controls) if self.is_scenario else None
 
 
 def run_stages(
-    study: Study, stages: Sequence[Asked], url: str, terminal: Terminal, options: dict[str, Any]
+    study: Study,
+    stages: Sequence[Asked],
+    url: str,
+    terminal: Terminal,
+    options: dict[str, Any],
+    steps: demo.Steps,
 ) -> tuple[list[Study], Scenario | None]:
     """One stage after the other, each from the solutions of the one before and with other people. `study` is
     the first, which is open."""
     studies = [study]
-    coming, scenario = stages[0].run(study, url, terminal, options, 0)
+    coming, scenario = stages[0].run(study, url, terminal, options, steps, 0)
     for stage in stages[1:]:
         end_stage(studies[-1], terminal)
-        studies.append(demo.prepare(stage.path, stage.changes, terminal))
-        coming, scenario = stage.run(studies[-1], url, terminal, options, coming)
+        studies.append(demo.prepare(stage.path, stage.changes, terminal, steps))
+        coming, scenario = stage.run(studies[-1], url, terminal, options, steps, coming)
     return studies, scenario
 
 
-def restart_in_empty_folder(folder: Path, port: int) -> None:
-    """Settings are read once, so the command starts again with those of an empty world of its own."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+def start_in_folder(folder: Path, port: int, again: bool) -> None:
+    """Settings are read once, so the command starts again with those of a world of its own: the last demo's,
+    or an empty one."""
+    kept.hold(folder)
+    again = again or kept.wants_last(folder)
+    if again and not (folder / kept.ROWS).exists():
+        raise demo.DemoFailed(f"{folder} holds no demo to look at again. Make one: make demo")
+    aside = None if again else kept.put_aside(folder)
+    if aside is not None:
+        print(f"The demo before this one is kept in {aside}; remove that folder if you need it no more.")
+    folder.mkdir(parents=True, exist_ok=True)
     world = {
         "LEGIBLE_VAR": folder,
-        "DATABASE_URL": f"sqlite:///{folder / 'legible.sqlite3'}",
+        "DATABASE_URL": f"sqlite:///{folder / kept.ROWS}",
         "STORAGE_URL": folder / "store",
         "CELERY_BROKER_URL": "",
         "BASE_URL": f"http://127.0.0.1:{port}",
         # Small networks on few cores: several threads per process only wait for each other.
         "OMP_NUM_THREADS": 1,
     }
-    command = [sys.executable, *sys.argv, "--here"]
+    words = [word for word in sys.argv if word != "--again"]
+    command = [sys.executable, *words, "--here", *(["--again"] if again else [])]
     sys.stdout.flush()
     os.execvp("env", ["env", *(f"{name}={value}" for name, value in world.items()), *command])
+
+
+def look_again(terminal: Terminal, port: int) -> None:
+    """Serves the last demo as it was left."""
+    call_command("migrate", verbosity=0)
+    study = kept.last_study(terminal)
+    url = f"http://127.0.0.1:{port}"
+    with demo.serving(port, url) as server:
+        demo.print_addresses(study, url, terminal, stays=True)
+        demo.wait_for_end(server)
 
 
 def scaled(definition: StudyDefinition, participants: int | None) -> tuple[int, dict[str, Any]]:

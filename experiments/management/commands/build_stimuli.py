@@ -37,7 +37,7 @@ def build_study(path: Path, terminal: Terminal, changes: dict[str, Any] | None =
     draft = build_draft(definition, material_folder(path), terminal.progress)
     accuracy = draft.predictor.get("provenance", {}).get("held_out_accuracy")
     if accuracy is not None:
-        terminal.line(f"The network trained for it has held-out accuracy {accuracy:.2f}.")
+        terminal.line(f"The network trained for it has accuracy {accuracy:.2f} on items held out of its own.")
     print_dropped(draft.dropped, terminal)
     for line in copies_sentences(draft.copies):
         terminal.line(line)

@@ -1,0 +1,174 @@
+"""The demo as it is left: what it prints works, none removes another's folder, and no server stays."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import pytest
+
+from crowd.rehearsal import kept
+from crowd.rehearsal.demo import DemoFailed
+from tests import services
+from tests.services import ROOT
+from tests.world import write_study
+
+LONG = "manage.py watch"
+"""It runs until it is stopped, so it is left out."""
+
+
+def plain(data: Path) -> dict[str, str]:
+    """What a person's shell has, and no setting of ours but the folder of this test."""
+    return {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "LEGIBLE_VAR": str(data)}
+
+
+@contextmanager
+def demo(data: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A demo that has printed its last line, and all that it printed."""
+    with subprocess.Popen(
+        [sys.executable, "manage.py", "demo", *words],
+        cwd=ROOT, env=plain(data), stdout=subprocess.PIPE, text=True, start_new_session=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        lines = []
+        try:
+            for line in process.stdout:
+                lines.append(line)
+                if line.startswith("Ctrl-C stops the server."):
+                    break
+            yield process, "".join(lines)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def ended(process: subprocess.Popen[str], number: int, port: int) -> bool:
+    """Whether the port is free within 10 s after the process alone got that signal."""
+    process.send_signal(number)
+    process.wait()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return True
+    return False
+
+
+def printed_commands(pages: list[str]) -> set[str]:
+    """Every line for a shell that the pages offer."""
+    codes = {html.unescape(code) for page in pages for code in re.findall(r"<code>(.*?)</code>", page)}
+    return {code for code in codes if "manage.py " in code and LONG not in code}
+
+
+def logged_in(link: str) -> httpx.Client:
+    client = httpx.Client(follow_redirects=True, timeout=60)
+    assert client.get(link).status_code == 200
+    token = client.cookies["csrftoken"]
+    done = client.post(link, data={"csrfmiddlewaretoken": token}, headers={"Referer": link})
+    assert done.status_code == 200 and client.cookies.get("sessionid")
+    return client
+
+
+def run_as_printed(command: str, data: Path) -> subprocess.CompletedProcess[str]:
+    """In a shell in the checkout; the environment has no folder of the demo but what the line itself says."""
+    env = {name: value for name, value in plain(data).items() if name != "LEGIBLE_VAR"}
+    return subprocess.run(command, shell=True, cwd=ROOT, env=env, capture_output=True, text=True)
+
+
+@pytest.mark.sqlite_only("the demo keeps its rows there")
+def test_what_a_demo_shows_works_as_printed_and_stays(tmp_path: Path) -> None:
+    data, port = tmp_path / "var", services.free_port()
+    study = write_study(tmp_path / "study")
+    earlier = data / "demo" / "marker"
+    earlier.parent.mkdir(parents=True)
+    earlier.write_text("of an earlier demo")
+    before = set(ROOT.glob("*.sqlite3")) | set((ROOT / "var").glob("*.sqlite3"))
+    words = ("--study", str(study), "--participants", "3", "--port", str(port))
+    with demo(data, *words) as (first, log):
+        assert (data / "demo-1" / "marker").read_text() == "of an earlier demo"
+        assert f"is kept in {data / 'demo-1'};" in log
+        assert re.findall(r"^Step (\d) of 6\. ", log, re.MULTILINE) == list("123456")
+        page = re.search(r"^Report +(\S+)$", log, re.MULTILINE)
+        assert page and Path(page[1]).read_text().lstrip().startswith("<!doctype html>")
+        second = subprocess.run(
+            [sys.executable, "manage.py", "demo", "--port", str(services.free_port())],
+            cwd=ROOT, env={**os.environ, **plain(data)}, capture_output=True, text=True,
+        )  # fmt: skip
+        assert second.returncode == 1 and "A demo of this checkout runs already (process" in second.stderr
+        assert (data / "demo" / "legible.sqlite3").exists() and not (data / "demo-2").exists()
+        link = re.search(r"^Log in \(once\) +(\S+)$", log, re.MULTILINE)
+        another = re.search(r"^Another link +(.+)$", log, re.MULTILINE)
+        assert link and another
+        logged_in(link[1]).close()
+        # E5: after the one-time link is used, in another browser, the printed line gives a new one.
+        made = run_as_printed(another[1], data)
+        assert made.returncode == 0, made.stderr
+        client = logged_in(made.stdout.strip())
+        root = f"http://127.0.0.1:{port}"
+        (name,) = set(re.findall(r'href="/studies/([\w-]+)/"', client.get(f"{root}/").text))
+        tabs = set(
+            re.findall(rf'href="(/studies/{name}/[\w-]*/?)"', client.get(f"{root}/studies/{name}/").text)
+        )
+        assert len(tabs) >= 12
+        shown = [client.get(f"{root}{path}") for path in ("/", "/service/", *sorted(tabs))]
+        assert {reply.status_code for reply in shown} == {200}
+        report = next(reply.text for reply in shown if reply.url.path.endswith("/report/"))
+        assert "simulated" in report and "<iframe" in report, "it opens on the people that there are"
+        commands = printed_commands([reply.text for reply in shown])
+        assert any(" export " in command for command in commands), commands
+        for command in sorted(commands):
+            filled = command.replace("--platform NAME", "--platform local").replace(" NAME", " researcher")
+            filled = filled.replace(" SLUG ", f" {name} ")
+            filled = re.sub(r"(--out )(\S+)", rf"\1{shlex.quote(str(tmp_path))}/\2", filled)
+            done = run_as_printed(filled, data)
+            assert done.returncode == 0, (filled, done.stderr[-600:])
+        assert set(ROOT.glob("*.sqlite3")) | set((ROOT / "var").glob("*.sqlite3")) == before
+        assert [path.name for path in data.glob("**/*.sqlite3")] == ["legible.sqlite3"]
+        assert ended(first, signal.SIGTERM, port)
+    with demo(data, "--again", "--port", str(port)) as (again, log):
+        link = re.search(r"^Log in \(once\) +(\S+)$", log, re.MULTILINE)
+        assert link and "Step 1" not in log
+        logged_in(link[1]).close()
+        assert ended(again, signal.SIGKILL, port)
+
+
+def test_it_looks_again_only_at_what_is_there(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "demo", "--again", "--port", str(services.free_port())],
+        cwd=ROOT, env={**os.environ, **plain(tmp_path)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.strip() == (
+        f"CommandError: {tmp_path / 'demo'} holds no demo to look at again. Make one: make demo"
+    )
+
+
+@pytest.mark.pure
+def test_it_moves_earlier_demos_to_the_first_free_name(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    assert kept.put_aside(folder) is None
+    for number in (1, 2):
+        folder.mkdir()
+        assert kept.put_aside(folder) is None, "an empty folder is nothing"
+        (folder / "marker").write_text(str(number))
+        assert kept.put_aside(folder) == tmp_path / f"demo-{number}"
+    assert [(tmp_path / f"demo-{n}" / "marker").read_text() for n in (1, 2)] == ["1", "2"]
+
+
+@pytest.mark.pure
+def test_one_demo_holds_the_folder(tmp_path: Path) -> None:
+    kept.hold(tmp_path / "demo")
+    with pytest.raises(DemoFailed, match=rf"runs already \(process {os.getpid()}\)"):
+        kept.hold(tmp_path / "demo")
+    kept.hold(tmp_path / "other")
