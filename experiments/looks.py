@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -24,6 +25,7 @@ from stimuli.quality.model import (
     probability_range,
     relabelled,
 )
+from stimuli.spec import content_key
 from stimuli.store import Store
 
 if TYPE_CHECKING:
@@ -128,9 +130,10 @@ def _is_untouched(opened: Opened) -> bool:
 def _better(
     opened: Opened, items: Sequence[Surveyed], views: Mapping[str, PredictedItem], store: Store
 ) -> Any:
-    """One picture per group, classes in turn, as the network saw them."""
-    from stimuli.quality.normalisation import PICTURES_MAX, better_normalisation
+    """One picture per group, classes in turn, as the network saw them. Asked once; the answer is kept."""
+    from stimuli.quality.normalisation import PICTURES_MAX, Probe, better_normalisation
     from stimuli.render import png
+    from stimuli.store.answers import answers_file
     from stimuli.store.files import view_file
 
     by_truth: dict[str, list[Surveyed]] = {}
@@ -138,9 +141,16 @@ def _better(
         by_truth.setdefault(item.truth, []).append(item)
     share = -(-PICTURES_MAX // max(1, len(by_truth)))
     chosen = [item for members in by_truth.values() for item in members[:share]][:PICTURES_MAX]
-    pixels = [png.decode(store.get(view_file(views[item.key].image_key))) for item in chosen]
+    asked = [(views[item.key].image_key, item.truth) for item in chosen]
     predictor = cast("TorchPredictor", opened.predictor)
-    return better_normalisation(predictor, pixels, [item.truth for item in chosen])
+    file = answers_file(predictor.key, content_key(asked), "", "normalisation")
+    if store.has(file):
+        known = json.loads(store.get(file))
+        return known and Probe(**{**known, "mean": tuple(known["mean"]), "std": tuple(known["std"])})
+    pixels = [png.decode(store.get(view_file(key))) for key, _ in asked]
+    better = better_normalisation(predictor, pixels, [truth for _, truth in asked])
+    store.put(file, json.dumps(better and asdict(better)).encode())
+    return better
 
 
 def stored_look(look: ModelLook) -> dict[str, object]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 from celery import current_app
@@ -22,6 +26,9 @@ from stimuli.spec import StimulusSpec, canonical_json
 from stimuli.types import Progress, silent
 
 RENDER_TASK = "stimuli.tasks.render_stimuli"
+HELPER = ("manage.py", "render_keys")
+BATCHES_MIN = 4
+"""So many batches are worth the seconds that a further process needs to start."""
 POLL_S = 0.5
 HELP_AFTER_S = 20.0
 """After so long without progress a builder renders a batch itself: perhaps there is no worker."""
@@ -46,10 +53,11 @@ def missing(keys: Iterable[str]) -> list[str]:
     return [key for key in wanted if key not in done]
 
 
-def build(keys: Iterable[str], progress: Progress = silent) -> int:
+def build(keys: Iterable[str], progress: Progress = silent, processes: int = 1) -> int:
     """Render and measure all that is missing, and return how many stimuli were missing.
 
-    Without a broker the work is done here; with one it is sent, and the database is watched. Stimuli that
+    Without a broker the work is done here, by so many `processes` if there is enough of it; with one it is
+    sent, and the database is watched. Stimuli that
     failed before are tried again. StimulusError says how many cannot be made, and why; OtherPackage as
     `refuse_other_packages`.
     """
@@ -65,11 +73,40 @@ def build(keys: Iterable[str], progress: Progress = silent) -> int:
         _watch(ordered, progress)
     else:
         token = uuid.uuid4().hex
-        render_claimed(ordered, token, progress=progress)
+        helpers = processes - 1 if len(ordered) >= BATCHES_MIN * BATCH else 0
+        with helped(ordered, helpers):
+            render_claimed(ordered, token, progress=progress)
         # Rows that another builder holds: it may have been killed. Doing them twice is harmless.
         render_claimed(_pending(ordered), token, lease_s=0)
     _refuse_failures(wanted)
     return len(wanted)
+
+
+@contextmanager
+def helped(keys: Sequence[str], count: int) -> Iterator[None]:
+    """`count` processes that render from the end of `keys` while the block renders from the beginning; the
+    claims keep them apart. At the end of the block their last batches are waited for. They end with this
+    process."""
+    helpers = [
+        subprocess.Popen([sys.executable, *HELPER], cwd=settings.BASE_DIR, stdin=subprocess.PIPE, text=True)
+        for _ in range(count)
+    ]
+    try:
+        for helper in helpers:
+            assert helper.stdin is not None
+            with suppress(BrokenPipeError):  # It is dead; the work is done without it.
+                helper.stdin.write(json.dumps(list(keys)) + "\n")
+                helper.stdin.flush()
+        yield
+        for helper in helpers:
+            helper.wait()
+    finally:
+        for helper in helpers:
+            helper.kill()
+            helper.wait()
+            assert helper.stdin is not None
+            with suppress(BrokenPipeError):
+                helper.stdin.close()
 
 
 def refuse_other_packages(keys: Iterable[str]) -> None:

@@ -28,6 +28,7 @@ from stimuli.render.field import check_recipe
 from stimuli.render.recipe import Canvas, Interpolation, RenderSpec, View
 from stimuli.spec import Component, Precision, StimulusSpec, content_key
 from stimuli.store import Store
+from stimuli.store.answers import answers_file, keep_answers, read_answers
 from stimuli.store.files import (
     VIEWS,
     keep_picture,
@@ -66,7 +67,7 @@ class Source:
     """The sources of a study's stimuli: the opened dataset and predictor. The predictor's archive is in the
     store. `packages` are those that offer the two, "distribution==version" each, none for the core's.
     `regions` names the planted or annotated regions of the pictures, as this predictor sees them; empty if
-    there are none.
+    there are none. `content` is the digest of the dataset; without it no answer is kept.
     """
 
     dataset: Dataset | TextDataset
@@ -74,6 +75,7 @@ class Source:
     predictor_key: str
     packages: tuple[str, ...] = ()
     regions: str = ""
+    content: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,22 +143,34 @@ def prepare(
     key = made.key
     store.put(predictor_file(key), archive)
     regions = content_key(["regions", content, key]) if not is_text and _has_regions(opened) else ""
-    return Source(opened, made, key, packages, regions)
+    return Source(opened, made, key, packages, regions, content)
 
 
 def survey(
     source: Source, store: Store, progress: Progress = silent, split: Split = "people"
 ) -> list[PredictedItem]:
     """Ask the predictor about every item of `split`, and store the view or text of each: exactly what the
-    network saw.
+    network saw. The same predictor is asked about the same data once: its answers are kept in the store.
     """
     items = source.dataset.items(split)
+    kept = answers_file(source.predictor_key, source.content, source.regions, split) if source.content else ""
+    if kept and (said := read_answers(store, kept, items, source.predictor.modality)) is not None:
+        return [replace(_known(item, row, source), **row) for item, row in zip(items, said, strict=True)]
     predicted: list[PredictedItem] = []
     ask = _ask_texts if source.predictor.modality == "text" else _ask_pictures
     for start in range(0, len(items), _ITEMS_AT_ONCE):
         predicted.extend(ask(items[start : start + _ITEMS_AT_ONCE], source, store))
         progress("asking the predictor", len(predicted), len(items))
+    if kept:
+        keep_answers(store, kept, predicted)
     return predicted
+
+
+def _known(item: Item, row: Mapping[str, Any], source: Source) -> PredictedItem:
+    """The item with what was answered about it; its own facts are today's."""
+    logits = np.array(row["logits"], np.float32)
+    size = row["width_px"], row["height_px"]
+    return predicted_item(item, logits, source.predictor.labels, row["image_key"], size)
 
 
 def _ask_pictures(items: Sequence[Item], source: Source, store: Store) -> Iterable[PredictedItem]:

@@ -57,15 +57,19 @@ from stimuli.quality.model import ModelLook
 from stimuli.registry import closest
 from stimuli.store import LocalStore, Store
 
+KEPT = ("surveys/", "views/", "texts/", "regions/", "predictors/", "trained/")
+"""What a dry run keeps: a trained network, and what models answered about which views."""
+
 
 class ReadThrough:
-    """Reads from the real store, writes into a temporary one: a dry run leaves nothing behind."""
+    """Reads from the real store, writes into a temporary one: a dry run leaves no explanation behind. What
+    takes long to ask and any study of these models would ask again is kept."""
 
     def __init__(self, real: Store, scratch: Store) -> None:
         self.real, self.scratch = real, scratch
 
     def put(self, key: str, data: bytes) -> bool:
-        return self.scratch.put(key, data)
+        return (self.real if key.startswith(KEPT) else self.scratch).put(key, data)
 
     def get(self, key: str) -> bytes:
         return self.scratch.get(key) if self.scratch.has(key) else self.real.get(key)
@@ -261,11 +265,11 @@ def dry_run(
     *,
     drawn: bool = False,
 ) -> DryRun:
-    """Predicts the items, plans every slot, scores the blind strategies. Stores nothing. `pictures` is the
-    number of items that may be rendered to see which conditions look alike, `quality` that of items whose
-    maps are looked at for what is wrong with them, and are kept as thumbnails if `drawn`. `told` gets what is
-    known of the models, before anything that follows from it is refused. StudyError at once if the solutions
-    that the study starts from are not frozen.
+    """Predicts the items, plans every slot, scores the blind strategies. Stores only the models and what they
+    answered, so that they are asked once. `pictures` is the number of items that may be rendered to see which
+    conditions look alike, `quality` that of items whose maps are looked at for what is wrong with them, and
+    are kept as thumbnails if `drawn`. `told` gets what is known of the models, before anything that follows
+    from it is refused. StudyError at once if the solutions that the study starts from are not frozen.
     """
     frozen_source(definition)
     with tempfile.TemporaryDirectory(prefix="legible-check-") as scratch:

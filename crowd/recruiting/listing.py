@@ -39,7 +39,7 @@ def list_items(
     one per item and explained number.
 
     `label` and `index` name the class that is explained, `file` holds the network's view (PNG) or the text.
-    Nothing is stored, and recorded explanations need not be there yet. StudyError if the folder is not empty.
+    No explanation is stored, and recorded ones need not be there yet. StudyError if the folder is not empty.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise StudyError(f"{out} is not an empty folder: name a new one for the items.")

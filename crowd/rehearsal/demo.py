@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import math
+import os
 import signal
 import socket
 import subprocess
@@ -54,6 +55,8 @@ from experiments.terminal import Terminal
 START_DEADLINE_S = 60.0
 WALK_INS = 8
 """Places that stay free for people who look at a demo."""
+RENDERERS_MAX = 4
+"""Each holds the network, torch included: about 1 GB."""
 WAVES_MAX = 40
 BARREN = 5
 """So many people in a row of whom none passes are no chance: of the usual mixes one in five may fail."""
@@ -114,7 +117,7 @@ def check_port(port: int) -> None:
 def prepare(path: Path, changes: dict[str, Any], terminal: Terminal, steps: Steps) -> Study:
     """Stimuli, plans, and an open posting on the local platform."""
     steps(f"Build {path.parent.name}: ask the model about every item, and draw every explanation.")
-    slug = build_study(path, terminal, changes)
+    slug = build_study(path, terminal, changes, processes=min(RENDERERS_MAX, os.cpu_count() or 1))
     steps("Open it: plan each participant's trials, and freeze the definition.")
     study = open_study(Study.objects.get(slug=slug), terminal.progress)
     Posting.objects.get_or_create(study=study, platform="local", state=Posting.State.OPEN)

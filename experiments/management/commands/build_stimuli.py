@@ -12,6 +12,7 @@ from experiments.coinciding import coinciding, coinciding_sentences
 from experiments.copies import copies_sentences
 from experiments.drafts import build_draft, picture_keys
 from experiments.dropping import print_dropped
+from experiments.errors import StudyError
 from experiments.management.base import StudyCommand
 from experiments.measuring import measure_study, want_metrics
 from experiments.paradigms import get_paradigm
@@ -25,13 +26,20 @@ class Command(StudyCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study", help="a slug or the path of a study.toml")
+        parser.add_argument(
+            "--processes", type=int, default=1, help="that render at the same time without a broker (1)"
+        )
 
-    def handle(self, *args: Any, study: str, **options: Any) -> None:
+    def handle(self, *args: Any, study: str, processes: int, **options: Any) -> None:
+        if processes < 1:
+            raise StudyError(f"--processes {processes}: at least 1 is needed.")
         with Terminal() as terminal:
-            build_study(find_study(study, tuple(settings.STUDY_DIRS)), terminal)
+            build_study(find_study(study, tuple(settings.STUDY_DIRS)), terminal, processes=processes)
 
 
-def build_study(path: Path, terminal: Terminal, changes: dict[str, Any] | None = None) -> str:
+def build_study(
+    path: Path, terminal: Terminal, changes: dict[str, Any] | None = None, processes: int = 1
+) -> str:
     """The command's work for callers that hold a terminal; returns the slug."""
     definition = load_study(path, changes=changes)
     draft = build_draft(definition, material_folder(path), terminal.progress)
@@ -43,7 +51,7 @@ def build_study(path: Path, terminal: Terminal, changes: dict[str, Any] | None =
         terminal.line(line)
     keys = picture_keys(draft)
     want_metrics(definition, draft)
-    rendered = build(keys, terminal.progress)
+    rendered = build(keys, terminal.progress, processes)
     measure_study(definition, draft, terminal.progress)
     if get_paradigm(definition.paradigm).merges_coinciding:
         for line in coinciding_sentences(coinciding(draft), draft.items.filter(copy_of=None).count()):

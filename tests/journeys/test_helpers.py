@@ -1,0 +1,78 @@
+"""Processes that render beside a command: they make the same files, they end with it, and their work is not
+lost if they die."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.drafts import picture_keys
+from experiments.models import Study
+from stimuli import build as building
+from stimuli.build import HELPER, build, helped
+from stimuli.models import Stimulus
+from tests import world
+from tests.journeys.test_worker_killed import files
+from tests.services import ROOT
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def keys(
+    tmp_path: Path, server_env: dict[str, str], store_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[str]:
+    """Of a study that is drawn, and a shell whose processes see its rows."""
+    for name, value in server_env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(building, "BATCHES_MIN", 0)
+    world.draft_study(world.write_study(tmp_path / "small", slots=1))
+    return picture_keys(Study.objects.get())
+
+
+def undone(store: Path) -> dict[str, bytes]:
+    """What was drawn; rows and files of it are taken back."""
+    made = files(store)
+    for name in made:
+        if name.startswith(("maps/", "pictures/")):
+            (store / name).unlink()
+    Stimulus.objects.update(state="missing", image_file="", explanation_file="", claimed_by="")
+    return made
+
+
+def test_a_helper_makes_the_same_files(keys: list[str], store_folder: Path) -> None:
+    before = undone(store_folder)
+    with helped(keys, 1):
+        pass
+    assert set(Stimulus.objects.values_list("state", flat=True)) == {"done"}
+    after = files(store_folder)
+    assert after.keys() == before.keys()
+    assert all(after[name] == before[name] for name in before if name.endswith(".png"))
+
+
+def test_two_processes_make_the_same_files(keys: list[str], store_folder: Path) -> None:
+    before = undone(store_folder)
+    assert build(keys, processes=2) == len(keys)
+    assert files(store_folder).keys() == before.keys()
+
+
+def test_a_command_finishes_what_a_dead_helper_held(
+    keys: list[str], store_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undone(store_folder)
+    monkeypatch.setattr("stimuli.build.sys.executable", "/bin/false")
+    Stimulus.objects.filter(key__in=keys[:2]).update(state="claimed", claimed_by="a dead helper")
+    assert build(keys, processes=3) == len(keys) and not Stimulus.objects.exclude(state="done").exists()
+
+
+def test_a_helper_ends_with_the_process_that_asked(keys: list[str], store_folder: Path) -> None:
+    undone(store_folder)
+    helper = subprocess.Popen([sys.executable, *HELPER], stdin=subprocess.PIPE, cwd=ROOT)
+    assert helper.stdin is not None
+    helper.stdin.write(b"[]\n")
+    helper.stdin.close()
+    assert helper.wait(60) in (0, 1) and os.path.exists(store_folder)
