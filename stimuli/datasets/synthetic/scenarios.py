@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -26,6 +26,8 @@ from stimuli.spec import Component, canonical_json
 from stimuli.types import Item, Mask, Part, Pixels, Split
 
 DRAWING_VERSION = 1
+DRAWN_KEPT = 256
+"""Pictures that stay in memory after they are drawn: 26 MB at the usual size."""
 SPLIT_WORDS: dict[Split, int] = {"model": 1, "people": 2}
 
 
@@ -131,11 +133,11 @@ class SyntheticDataset:
 
     def pixels(self, key: str) -> Pixels:
         """uint8 (size_px, size_px, 3)."""
-        return self._draw(self._plan(key)).pixels
+        return self._draw(self._plan(key)).pixels.copy()
 
     def mask(self, key: str) -> Mask:
         """The place of the planted cue, bool (size_px, size_px)."""
-        return self._draw(self._plan(key)).mask
+        return self._draw(self._plan(key)).mask.copy()
 
     def swap(self, key: str, what: str) -> Pixels:
         """The picture with only one part exchanged for the other class's: pose, light and the rest stay."""
@@ -143,7 +145,7 @@ class SyntheticDataset:
             raise BadSpec(
                 f'swap: there is no part "{what}"; {self.params.scenario} has {", ".join(self.aspects)}'
             )
-        return self._draw(self._plan(key).swapped(cue=what == self.aspects[0])).pixels
+        return self._draw(self._plan(key).swapped(cue=what == self.aspects[0])).pixels.copy()
 
     def concept_values(self, key: str) -> NDArray[np.float32]:
         """How much of each concept the picture shows, float32 (concepts,) in 0-1, known from its plan."""
@@ -171,7 +173,13 @@ class SyntheticDataset:
         return self.plans[key]
 
     def _draw(self, plan: scenes.Plan) -> scenes.Scene:
-        return self.scenario.draw(plan)
+        return _drawn(self.scenario.draw, plan)
+
+
+@lru_cache(maxsize=DRAWN_KEPT)
+def _drawn(draw: Callable[[scenes.Plan], scenes.Scene], plan: scenes.Plan) -> scenes.Scene:
+    """A picture is asked for several times in a row: as the network's view, as what people see, as a mask."""
+    return draw(plan)
 
 
 def open_synthetic(component: Component, folder: Path) -> SyntheticDataset:
