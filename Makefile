@@ -4,7 +4,11 @@ export TORCH
 PY = .venv/bin/python
 INSTALL = @sh setup/python.sh setup/install.py
 
-.PHONY: setup demo test prove pictures lint fmt schema bench
+help:             ## this list
+	@sed -n 's/^\([a-z]*\): *## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@echo "One study, its people, its money: .venv/bin/legible"
+
+.PHONY: help setup demo test prove pictures lint fmt schema bench
 
 setup:            ## everything, development tools included
 	$(INSTALL) dev
@@ -25,11 +29,11 @@ pictures:         ## every page of a participant in six windows, in var/pictures
 	$(INSTALL) dev
 	@$(PY) manage.py screenshots $(or $(STUDY),wolf-or-husky) --all-windows --to var/pictures
 
-lint:
+lint:             ## lint and types alone
 	$(INSTALL) dev
 	@$(PY) setup/suite.py lint types
 
-fmt:
+fmt:              ## formats Python
 	$(INSTALL) dev
 	@$(PY) -m ruff check --fix-only --quiet . && $(PY) -m ruff format .
 

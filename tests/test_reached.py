@@ -116,7 +116,7 @@ def is_root(module: str) -> bool:
 
 
 def roots() -> list[Node]:
-    starts = [module for module in SOURCES if is_root(module) or module == "manage"]
+    starts = [module for module in SOURCES if is_root(module) or module in ("manage", "crowd.legible")]
     return [(module, part) for module in starts for part in parts(module)]
 
 

@@ -28,7 +28,7 @@ FLOORS = (
     ("management",),
 )
 """From the ground up: a unit imports those below it; two of the same floor do not import each other."""
-TOP = {"urls", "checks", "apps", "admin", "celery", "settings", "wsgi", "gunicorn"}
+TOP = {"legible", "urls", "checks", "apps", "admin", "celery", "settings", "wsgi", "gunicorn"}
 """What Django and the servers start from; nothing in crowd imports it, but the app its Celery."""
 CROWD = [name for name in SOURCES if name.startswith("crowd.") and ".migrations" not in name]
 NAMED = ("platforms", "rehearsal")

@@ -26,7 +26,7 @@ from stimuli.store import open_store
 
 
 class Command(StudyCommand):
-    help = "Print what a study would be: trials, exposures, balance, power, cost. Stores nothing."
+    help = "Print what a study would be: trials, exposures, balance, power, cost. Stores no study."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study", help="a slug or the path of a study.toml")
