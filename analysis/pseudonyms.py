@@ -1,6 +1,6 @@
 """Keyed names of people and sessions.
 
-A name is an HMAC under a key that is made of SECRET_KEY, the study and the release. The same release names
+A name is an HMAC under a key that is made of IDENTITY_KEY, the study and the release. The same release names
 the same person alike; two releases cannot be joined without the key.
 """
 
@@ -24,7 +24,7 @@ class Pseudonyms:
     @classmethod
     def of(cls, study: Study, release: str) -> Pseudonyms:
         text = f"analysis release\x1f{study.slug}\x1f{release}"
-        return cls(hmac.digest(settings.SECRET_KEY.encode(), text.encode(), hashlib.sha256))
+        return cls(hmac.digest(settings.IDENTITY_KEY.encode(), text.encode(), hashlib.sha256))
 
     def __call__(self, prefix: str, identity: object) -> str:
         """64 bits, so that a million people collide with probability of 3 in a hundred million."""

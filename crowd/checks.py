@@ -87,10 +87,14 @@ def _errors(live: Sequence[Any]) -> list[CheckMessage]:
                 id="crowd.E004",
             )
         )
-    if (live or settings.SECURE) and len(settings.SECRET_KEY) < KEY_LENGTH_MIN:
+    for name, key in (("SECRET_KEY", settings.SECRET_KEY), ("IDENTITY_KEY", settings.IDENTITY_KEY)):
+        if not (live or settings.SECURE) or len(key) >= KEY_LENGTH_MIN:
+            continue
+        if name == "IDENTITY_KEY" and key == settings.SECRET_KEY:
+            continue  # said already
         errors.append(
             Error(
-                f"SECRET_KEY has {len(settings.SECRET_KEY)} characters, fewer than {KEY_LENGTH_MIN}: logins "
+                f"{name} has {len(key)} characters, fewer than {KEY_LENGTH_MIN}: logins "
                 "could be forged and outside identities guessed.",
                 hint="Before the first person takes part, set a key that is drawn at random: "
                 "python -c 'import secrets; print(secrets.token_urlsafe(48))'.",

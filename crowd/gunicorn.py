@@ -4,7 +4,29 @@ Threads, because a slow client would hold a whole sync process; no query strings
 carry the platform's outside identities. Slow clients are the proxy's part (deploy/nginx.conf).
 """
 
+import re
+from typing import Any
+
+from gunicorn.glogging import Logger  # type: ignore[import-untyped]
+
 from crowd.ground.processes import end_with_parent
+
+
+class Discreet(Logger):  # type: ignore[misc]
+    """The server's log, without what may not stand there: login links, and query strings, which carry the
+    platforms' identities."""
+
+    def atoms(self, *args: Any) -> dict[str, Any]:
+        atoms: dict[str, Any] = super().atoms(*args)
+        if str(atoms["U"]).startswith("/enter/"):
+            atoms["U"] = "/enter/"
+        return atoms
+
+    def warning(self, msg: object, *args: Any, **kwargs: Any) -> None:
+        """Of requests that cannot be read, the text repeats the address."""
+        shown = re.sub(r"/enter/\S*", "/enter/", re.sub(r"\?\S*", "?", str(msg)))
+        super().warning(shown, *args, **kwargs)
+
 
 bind = "127.0.0.1:8000"
 worker_class = "gthread"
@@ -16,6 +38,7 @@ forwarded_allow_ips = "127.0.0.1"
 # Headers by which a proxy moves an application to another path; a client could send them too.
 forwarder_headers = ""
 accesslog = "-"
+logger_class = Discreet
 access_log_format = '%(h)s "%(m)s %(U)s" %(s)s %(b)s %(M)s ms'
 control_socket_disable = True
 

@@ -135,7 +135,11 @@ def local_secret(folder: Path) -> str:
 
 VAR_DIR = Path(env_text("LEGIBLE_VAR", str(BASE_DIR / "var"))).resolve()
 DEBUG = env_flag("DEBUG", False)
+# Signs logins and forms. It can be replaced: those that were signed before are read with the fallbacks.
 SECRET_KEY = env_text("SECRET_KEY") or local_secret(VAR_DIR)
+SECRET_KEY_FALLBACKS = [key for key in env_text("SECRET_KEY_FALLBACKS").split(",") if key]
+# Under it outside identities, addresses of pictures and names of exports are hashed, so it stays for ever.
+IDENTITY_KEY = env_text("IDENTITY_KEY") or SECRET_KEY
 BASE_URL = env_text("BASE_URL", "http://127.0.0.1:8000").rstrip("/")
 SECURE = BASE_URL.startswith("https://")
 ALLOWED_HOSTS = [host for host in env_text("ALLOWED_HOSTS").split(",") if host] or sorted(

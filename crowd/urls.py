@@ -14,6 +14,8 @@ def healthy(request: HttpRequest) -> HttpResponse:
     return HttpResponse("ok", content_type="text/plain")
 
 
+handler404 = "crowd.dashboard.views.lost.nothing_here"
+handler500 = "crowd.dashboard.views.lost.failed"
 urlpatterns = [
     path("healthz", healthy),
     path("readyz", ready),

@@ -32,6 +32,8 @@ FILLED: Mapping[str, bool] = {"filled": True}
 after it."""
 REVEALED = "revealed"
 """A guess's answer was looked at and left: `shown_ms` says for how long."""
+EVENTS_MAX = 5_000
+"""Of one session: a hundred times what a person causes who leaves the page at every trial."""
 EVENT_KINDS = frozenset(
     {
         *("focus_lost", "focus_gained", "reservoir_opened", "reservoir_closed", "tile_enlarged", "reload"),
@@ -185,8 +187,8 @@ class Noticed:
 
 
 def record_events(session: Session, events: Sequence[Noticed]) -> None:
-    """Stores events; one that is sent twice is stored once, and one that comes after a withdrawal is
-    dropped."""
+    """Stores events; one that is sent twice is stored once. One that comes after a withdrawal, or after
+    EVENTS_MAX others, is dropped."""
     trials: set[str] = set()
     if session.slot_id and any(event.trial for event in events):
         trials = {
@@ -217,7 +219,8 @@ def record_events(session: Session, events: Sequence[Noticed]) -> None:
         # Without the lock, events could be stored after a withdrawal has erased the answers.
         now = Session.objects.select_for_update().get(id=session.pk)
         if now.state != Session.State.WITHDRAWN and not now.erased:
-            Event.objects.bulk_create(rows, ignore_conflicts=True)
+            room = max(0, EVENTS_MAX - now.events.count())
+            Event.objects.bulk_create(rows[:room], ignore_conflicts=True)
 
 
 def last_feedback(session: Session) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ _TAGS = """
     a abbr b blockquote br code dd dl dt em figcaption figure h1 h2 h3 h4 hr i kbd li ol p strong sub sup
     table tbody td th thead tr ul
 """
+SCHEMES = ("https:", "mailto:")
 ALLOWED_TAGS = frozenset(_TAGS.split())
 
 
@@ -31,8 +32,14 @@ def _cleaned(text: str) -> str:
         tags=set(ALLOWED_TAGS),
         attributes={"a": {"href"}},
         url_schemes={"https", "mailto"},
+        # Without a scheme, "//host" would lead to another site as well.
+        attribute_filter=_led,
         link_rel="noopener noreferrer",
     )
+
+
+def _led(tag: str, name: str, value: str) -> str | None:
+    return value if name != "href" or value.startswith(SCHEMES) else None
 
 
 def text_digest(*parts: str) -> str:

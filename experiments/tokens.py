@@ -27,7 +27,7 @@ def hash_token(token: str) -> str:
 
 def keyed_hash(purpose: str, *parts: str) -> str:
     """HMAC-SHA256 under a key of its own for each purpose, hexadecimal."""
-    key = hmac.digest(settings.SECRET_KEY.encode(), f"legible:{purpose}".encode(), "sha256")
+    key = hmac.digest(settings.IDENTITY_KEY.encode(), f"legible:{purpose}".encode(), "sha256")
     return hmac.new(key, "\x1f".join(parts).encode(), "sha256").hexdigest()
 
 

@@ -126,4 +126,4 @@ def unsealed(text: str) -> str:
     try:
         return _fernet().decrypt(text.encode()).decode()
     except InvalidToken as error:
-        raise StudyError("A message about an arrival was sealed with another SECRET_KEY.") from error
+        raise StudyError("A message about an arrival was sealed with another IDENTITY_KEY.") from error

@@ -139,7 +139,7 @@ def test_a_live_posting_is_checked_for_dangerous_settings(person: Identity, sett
         return {m.id for m in run_checks(tags=["crowd"], databases=["default"])}
 
     settings.DEBUG, settings.SECURE, settings.CELERY_BROKER_URL = True, False, ""
-    settings.SECRET_KEY = "x" * 32
+    settings.SECRET_KEY = settings.IDENTITY_KEY = "x" * 32
     assert ids() == set()
     Posting.objects.update(platform="prolific", mode="live", currency="USD", reward_cents=10)
     assert ids() == {"crowd.E001", "crowd.E002", "crowd.W001", "crowd.W002"}

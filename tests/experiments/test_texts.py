@@ -249,7 +249,7 @@ def test_no_header_breaks_the_hash(token: str) -> None:
 
 
 def test_a_keyed_hash_is_an_hmac_of_the_parts_under_a_key_of_the_purpose() -> None:
-    key = hmac.new(settings.SECRET_KEY.encode(), b"legible:person", hashlib.sha256).digest()
+    key = hmac.new(settings.IDENTITY_KEY.encode(), b"legible:person", hashlib.sha256).digest()
     expected = hmac.new(key, b"prolific\x1fp1", hashlib.sha256).hexdigest()
     assert keyed_hash("person", "prolific", "p1") == expected
 
@@ -261,7 +261,7 @@ def test_purposes_parts_and_secrets_are_told_apart(monkeypatch: pytest.MonkeyPat
         keyed_hash("a", "bc"),
         keyed_hash("a", "b"),
     ]
-    monkeypatch.setattr(settings, "SECRET_KEY", "another")
+    monkeypatch.setattr(settings, "IDENTITY_KEY", "another")
     hashes.append(keyed_hash("a", "b", "c"))
     assert len(set(hashes)) == len(hashes)
 

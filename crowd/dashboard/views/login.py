@@ -9,10 +9,15 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from crowd.dashboard.access import sheltered
+from crowd.dashboard.attempts import PatientForm
 from crowd.dashboard.onetime import person_of, spend
 
 login = sheltered(
-    auth_views.LoginView.as_view(template_name="dashboard/login.html", redirect_authenticated_user=True)
+    auth_views.LoginView.as_view(
+        template_name="dashboard/login.html",
+        redirect_authenticated_user=True,
+        authentication_form=PatientForm,
+    )
 )
 logout = sheltered(auth_views.LogoutView.as_view(next_page="dashboard:login"))
 BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -27,7 +32,9 @@ def _enter(request: HttpRequest, token: str) -> HttpResponse:
             return redirect("dashboard:studies")
     elif (user := person_of(token)) is not None:
         return render(request, "dashboard/enter.html", {"person": user})
-    return render(request, "dashboard/enter.html", {"person": None}, status=410)
+    response = render(request, "dashboard/enter.html", {"person": None}, status=410)
+    response._has_been_logged = True  # type: ignore[attr-defined]  # Django's log would repeat the token.
+    return response
 
 
 enter = sheltered(require_http_methods(["GET", "HEAD", "POST"])(_enter))
