@@ -427,6 +427,18 @@ class Failure(models.Model):
         return f"{self.error} {self.place}"
 
 
+class PersonNote(models.Model):
+    """What a researcher noted about one session, by name (people/notes.py). It goes with the session."""
+
+    session = models.ForeignKey("experiments.Session", on_delete=models.CASCADE, related_name="notes")
+    by = models.CharField(max_length=150)
+    text = models.TextField()
+    at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return f"{self.by} {self.session_id}"
+
+
 class LastTime(models.Model):
     """When something of the installation last happened: a look for trouble, a backup."""
 

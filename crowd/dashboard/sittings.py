@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db.models import DurationField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Subquery
 
+from analysis.reports.formats import condition_label
 from crowd.dashboard.counts import ORIGIN_WORDS
 from crowd.dashboard.postings import mode_word, title_of
 from crowd.ground.amounts import amount_of
@@ -149,6 +150,7 @@ def named(study: Study, sessions: Sequence[Session], blind: bool = False) -> lis
     concealed = concealing(study, sealed_by)
     return [
         _sitting(
+            study,
             session,
             name(session.participant.pseudonym),
             blind or sealed_by[session.origin].sealed,
@@ -158,7 +160,7 @@ def named(study: Study, sessions: Sequence[Session], blind: bool = False) -> lis
     ]
 
 
-def _sitting(session: Any, name: str, is_blind: bool, is_concealed: bool) -> SessionRow:
+def _sitting(study: Study, session: Any, name: str, is_blind: bool, is_concealed: bool) -> SessionRow:
     took = session.took
     condition = session.slot.condition if session.slot and not is_blind else None
     return SessionRow(
@@ -171,10 +173,17 @@ def _sitting(session: Any, name: str, is_blind: bool, is_concealed: bool) -> Ses
         planned=None if session.last_trial is None else session.last_trial + 1,
         minutes=None if took is None else took.total_seconds() / 60,
         rules=tuple(reason["rule"] for reason in session.reasons),
-        condition=condition.name if condition else "",
+        condition=_label(study, condition.name) if condition else "",
         outside=_outside(session),
         pay=pay_of(list(session.payouts.all()), is_concealed),
     )
+
+
+def _label(study: Study, name: str) -> str:
+    """As the study's file calls the condition, else as figures do."""
+    tables = study.definition.get("conditions", [])
+    given = next((table.get("label") for table in tables if table["name"] == name), "")
+    return given or condition_label(name)
 
 
 def _outside(session: Session) -> Outside | None:

@@ -39,6 +39,7 @@ urlpatterns = [
     path("studies/<slug:slug>/participants/", people.participants, name="participants"),
     path("studies/<slug:slug>/participants/raters/", people.raters, name="raters"),
     path("studies/<slug:slug>/participants/<uuid:session>/", people.participant, name="participant"),
+    path("studies/<slug:slug>/participants/<uuid:session>/note/", people.note, name="person_note"),
     path("studies/<slug:slug>/exclusions/", people.exclusions, name="exclusions"),
     path("studies/<slug:slug>/exclusions/<uuid:session>/", by_hand.exclude, name="exclude"),
     path("studies/<slug:slug>/stimuli/", stimuli.stimuli, name="stimuli"),

@@ -29,7 +29,7 @@ from crowd.joining.limits import Sender
 from crowd.joining.modelled import FIELD, join_model
 from crowd.joining.pay import pay_if_left, pay_of
 from crowd.joining.signed_entry import check_replay, is_signed, resume_query, resumed, ticket_of
-from crowd.models import Identity, Posting, Submission
+from crowd.models import Identity, PersonNote, Posting, Submission
 from crowd.money.endings import ended
 from crowd.money.ledger import decide_for, terms_of
 from crowd.money.policy import owed
@@ -355,6 +355,7 @@ def withdraw(session: Session, reason: str, erase: bool, query: str = "") -> Clo
     if erase:
         # While the answers are there the bonus can be counted: removing them must not change the pay.
         decide_for(session)
+        PersonNote.objects.filter(session=session).delete()
     return _ended(sessions.withdraw(session, reason, erase), submission, arrival)
 
 

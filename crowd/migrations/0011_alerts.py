@@ -1,4 +1,4 @@
-"""Troubles that were seen and told, and requests that failed."""
+"""Troubles that were seen and told, requests that failed, and notes on people."""
 
 import django.db.models.deletion
 import django.utils.timezone
@@ -18,6 +18,16 @@ class Migration(migrations.Migration):
             fields=[
                 ('name', models.CharField(max_length=20, primary_key=True, serialize=False)),
                 ('at', models.DateTimeField()),
+            ],
+        ),
+        migrations.CreateModel(
+            name='PersonNote',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('by', models.CharField(max_length=150)),
+                ('text', models.TextField()),
+                ('at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('session', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notes', to='experiments.session')),
             ],
         ),
         migrations.CreateModel(

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from crowd.models import Identity, Message, Payout, Posting, Submission, new_key
+from crowd.models import Identity, Message, Payout, PersonNote, Posting, Submission, new_key
 from crowd.money.ledger import UNSETTLED, decide_for
 from experiments import sessions
 from experiments.gates.consent import NAME as CONSENT
@@ -73,6 +73,7 @@ def _erase(session: Session, reason: str) -> int:
     sessions.withdraw(session, reason, erase=True)
     # A person who never consented or got no slot has no answers to withdraw, but may have filled in a page.
     session.gates.exclude(kind=CONSENT).update(value={})
+    PersonNote.objects.filter(session=session).delete()
     Session.objects.filter(id=session.pk).update(device={}, comment="", measures={})
     return response_count
 

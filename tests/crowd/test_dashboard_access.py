@@ -26,6 +26,7 @@ POSTED = {
     "answer",
     "answered",
     "quality_try",
+    "person_note",
 }
 POSTED |= {"release_places", "acknowledge"}
 VALUES = {"stimulus": "0", "kind": "image", "origin": "human", "session": str(uuid.UUID(int=1))}

@@ -141,7 +141,7 @@ def test_it_opens_when_every_place_is_kept(study: Study, desk: Client) -> None:
     stored.full(study)
     refresh_report(study, "human")
     assert "Tukey" in text_of(desk, f"{ROOT}report/human/")
-    assert "grad_cam" in text_of(desk, f"{ROOT}participants/")
+    assert "<td>Grad-CAM</td>" in text_of(desk, f"{ROOT}participants/")
     assert "Close the study" in text_of(desk, ROOT)
 
 

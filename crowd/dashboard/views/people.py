@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from django.contrib import messages
 from django.db.models import Count, F, Q
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
-from django.views.decorators.http import require_safe
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
 
 from analysis.raters import LIMITS
 from crowd.dashboard.access import researcher_of, study_page
@@ -18,12 +20,16 @@ from crowd.dashboard.counts import ORIGIN_WORDS, UNPLACED
 from crowd.dashboard.layout import choices, headings, page_of, study_response
 from crowd.dashboard.raters import has_raters, raters_of
 from crowd.dashboard.sittings import STATUSES, SessionRow, filters_of, named, namer, sittings
+from crowd.dashboard.templatetags.words import rule_word
 from crowd.dashboard.trials import trialled
 from crowd.dashboard.views.remedies import work_content
+from crowd.models import PersonNote
 from crowd.people.exclusions import can_be_left_out, events_of, medians_of
+from crowd.people.notes import TEXT_MAX, note_on
 from crowd.people.seals import seal
 from crowd.people.viewing import note_record
 from crowd.platforms import has_service
+from experiments.errors import StudyError
 from experiments.gates.plates import ANSWERS
 from experiments.models import Session, Study
 
@@ -57,6 +63,8 @@ def participants(request: HttpRequest, study: Study) -> HttpResponse:
     rows = sittings(study)
     rows = rows.filter(origin=origin) if origin in ORIGIN_WORDS else rows.exclude(origin__in=UNPLACED)
     rows = rows.filter(filters[status][1]) if status in filters else rows
+    asked = request.GET.get("q", "").strip()
+    rows = rows.filter(pk__in=_called(study, asked)) if asked else rows
     page = page_of(request, rows.order_by(*_order(sort)), PER_PAGE)
     shown = named(study, list(page.object_list))
     page.object_list = shown
@@ -74,10 +82,33 @@ def participants(request: HttpRequest, study: Study) -> HttpResponse:
         "statuses": choices(
             request, "status", {"": "Any", **{k: w for k, (w, _) in filters.items()}}, status
         ),
-        "is_filtered": bool(origin or status),
+        "is_filtered": bool(origin or status or asked),
+        "asked": asked,
+        "kept": [(key, value) for key, value in request.GET.items() if key in ("origin", "status", "sort")],
         "has_raters": has_raters(study),
     }
     return study_response(request, study, "participants", content)
+
+
+def _called(study: Study, asked: str) -> list[UUID]:
+    """The sessions of people whose name, as an export or the terminal gives it, holds what is asked for, of
+    those with such a note, and of those whom such a rule excluded. All names are keyed hashes, so they are
+    worked out here."""
+    name, word = namer(study), asked.casefold()
+    rows = Session.objects.filter(study=study).values_list("pk", "participant__pseudonym", "reasons")
+    noted = set(
+        PersonNote.objects.filter(session__study=study, text__icontains=asked).values_list(
+            "session", flat=True
+        )
+    )
+    return [
+        pk
+        for pk, pseudonym, reasons in rows.iterator(5000)
+        if word in name(pseudonym)
+        or str(pseudonym).startswith(word)
+        or pk in noted
+        or any(word in rule_word(reason["rule"]).casefold() for reason in reasons)
+    ]
 
 
 @study_page("view")
@@ -173,10 +204,24 @@ def participant(request: HttpRequest, study: Study, session: UUID) -> HttpRespon
         "events": list(row.events.values_list("kind").annotate(n=Count("id")).order_by("kind")),
         "median_ms": times[len(times) // 2] if times else None,
         "late": sum(late for _, late in answers),
+        "notes": list(row.notes.order_by("at", "pk")),
+        "note_max": TEXT_MAX,
     }
     if shown.outside is not None and has_service(shown.outside.submission.posting.platform):
         content |= work_content(request, study, shown.outside.submission)
     return study_response(request, study, "participant", content)
+
+
+@study_page("run")
+@require_POST
+def note(request: HttpRequest, study: Study, session: UUID) -> HttpResponse:
+    row = get_object_or_404(sittings(study), pk=session)
+    by, name = researcher_of(request).get_username(), namer(study)(row.participant.pseudonym)
+    try:
+        note_on(row, name, by, request.POST.get("text", ""))
+    except StudyError as error:
+        messages.error(request, str(error))
+    return redirect(f"{reverse('dashboard:participant', args=[study.slug, row.pk])}#notes")
 
 
 def _gates(session: Session) -> list[dict[str, Any]]:
