@@ -36,6 +36,8 @@ GROUPS: dict[str, tuple[tuple[str, str], ...]] = {
         ("study_look", "study_look wolf-or-husky --by ada"),
         ("study_close", "study_close wolf-or-husky --by ada"),
         ("watch", "watch --once"),
+        ("backup", "backup backups/today"),
+        ("restore", "restore backups/today"),
     ),
     "People and money": (
         ("settle", "settle wolf-or-husky"),

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 from crowd.alerts.sending import channels
 from crowd.alerts.watching import WATCHED
 from crowd.dashboard.access import researcher, researcher_of
+from crowd.ground.backups import BACKUP
 from crowd.ground.readiness import disks, needed, workers
 from crowd.ground.roles import studies_of
 from crowd.models import Alert, LastTime
@@ -36,6 +37,7 @@ def service(request: HttpRequest) -> HttpResponse:
         "wrong": [word for word, part in named if not part.is_ready],
         "alerts": Alert.objects.filter(visible).select_related("study").order_by(*latest)[:SHOWN],
         "told_by": " and ".join(channels()),
+        "backed_up_at": LastTime.objects.filter(name=BACKUP).values_list("at", flat=True).first(),
         "watched_at": LastTime.objects.filter(name=WATCHED).values_list("at", flat=True).first(),
         "version": version("legible"),
         "address": settings.BASE_URL,
