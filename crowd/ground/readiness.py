@@ -81,7 +81,8 @@ def disks() -> list[Needed]:
 def _disk(name: str, folder: Path) -> Needed:
     free, least = shutil.disk_usage(folder).free // 2**20, settings.DISK_FREE_MIN_MB
     remedy = f"Make room: with less than {least:,} MB (DISK_FREE_MIN_MB) answers may soon not be stored."
-    return Needed(f"disk of {name}", free >= least, f"{free:,} MB are left", remedy)
+    said = f"more than {least:,} MB are left" if free >= least else f"{free:,} MB are left"
+    return Needed(f"disk of {name}", free >= least, said, remedy)
 
 
 def _rows() -> Needed:

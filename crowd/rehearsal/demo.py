@@ -362,7 +362,8 @@ def print_addresses(
         ("Take part", f"{url}/join/{study.slug}/   ({free} places are free)"),
         ("Report", str(page) if page.exists() else f"{url}/studies/{study.slug}/report/"),
     ]
-    lines += [("Closed stage", f"{url}/studies/{stage.slug}/") for stage in ended]
+    judged = f"(its solutions are judged in {study.slug})"
+    lines += [("Closed stage", f"{url}/studies/{stage.slug}/   {judged}") for stage in ended]
     lines += [
         ("All of this again", "make demo ARGS=--again"),
         ("Next", "docs/own-study.md: a study of your own, from an empty folder"),

@@ -63,5 +63,5 @@ def test_the_addresses_say_which_stage_is_closed(tmp_path: Path, capsys: pytest.
     with Terminal() as terminal:
         print_addresses(second, "http://127.0.0.1:8000", terminal, True, [first])
     said = capsys.readouterr().out
-    assert "Take part        http://127.0.0.1:8000/join/more-tasks/   (2 walk-in slots free)" in said
-    assert "Closed stage     http://127.0.0.1:8000/studies/tasks/   (its solutions are judged in" in said
+    assert "Take part          http://127.0.0.1:8000/join/more-tasks/   (2 places are free)" in said
+    assert "Closed stage       http://127.0.0.1:8000/studies/tasks/   (its solutions are judged in" in said
