@@ -131,6 +131,12 @@ PROOFS = (
         tuple(Unit(name, (*PLATES, name, "--seed", "{seed}")) for name in ("contrast", "cues", "network")),
     ),
     Proof(
+        "screens",
+        "Every page that a participant can meet in studies of pictures, texts, advice, tasks and judgements "
+        "fits six windows, and axe finds nothing on it.",
+        (full("windows", "tests/journeys/test_screens.py"),),
+    ),
+    Proof(
         "published",
         "A ResNet-18 of torchvision's and of timm's architecture and a ViT-B/16 of torchvision's and of "
         "transformers', their last layer trained on the shipped photographs, go from their files of weights "

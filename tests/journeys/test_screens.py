@@ -62,7 +62,18 @@ def judged(folder: Path) -> Path:
     return write(folder / "judged", "judged", "blind_review", REVIEW, uses=USES)
 
 
-@pytest.fixture(params=[pictures, texts, advised, tasks, judged], ids=lambda write_it: write_it.__name__)
+KINDS = (pictures, tasks, judged, texts, advised)
+SHORT = KINDS[:3]
+"""Texts and advice, which have journeys of their own, are looked at in every window by `make prove`."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "study" in metafunc.fixturenames:
+        kinds = KINDS if metafunc.config.getoption("full") else SHORT
+        metafunc.parametrize("study", kinds, indirect=True, ids=[kind.__name__ for kind in kinds])
+
+
+@pytest.fixture
 def study(
     request: pytest.FixtureRequest,
     browser: Browser,
