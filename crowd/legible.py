@@ -16,6 +16,7 @@ GROUPS: dict[str, tuple[tuple[str, str], ...]] = {
         ("demo", "demo --participants 40"),
         ("login_link", "login_link"),
         ("screenshots", "screenshots wolf-or-husky"),
+        ("showcase", "showcase --to pictures"),
     ),
     "Prepare a study": (
         ("study_check", "study_check wolf-or-husky"),

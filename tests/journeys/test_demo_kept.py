@@ -17,6 +17,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from PIL import Image
 
 from crowd.rehearsal import kept
 from crowd.rehearsal.demo import DemoFailed
@@ -86,6 +87,30 @@ def run_as_printed(command: str, data: Path) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, shell=True, cwd=ROOT, env=env, capture_output=True, text=True)
 
 
+def run_all(commands: set[str], study: str, data: Path, to: Path) -> None:
+    """As printed, but for what a person has to fill in."""
+    assert any(" export " in command for command in commands), commands
+    for command in sorted(commands):
+        filled = command.replace("--platform NAME", "--platform local").replace(" NAME", " researcher")
+        filled = filled.replace(" SLUG ", f" {study} ").replace("FOLDER", f"{to}/backup")
+        filled = re.sub(r"(--out )(\S+)", rf"\1{shlex.quote(str(to))}/\2", filled)
+        done = run_as_printed(filled, data)
+        assert done.returncode == 0, (filled, done.stderr[-600:])
+
+
+def look_at_pictures(data: Path, to: Path) -> None:
+    """Those that README shows, of this demo."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", "showcase", "--to", str(to)],
+        cwd=ROOT, env=plain(data / "demo"), capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    drawn = {path.stem: Image.open(path) for path in sorted(to.glob("*.png"))}
+    assert list(drawn) == ["quality", "report", "trial"]
+    for picture in drawn.values():
+        assert picture.width == 1280 and len(picture.convert("RGB").getcolors(2**24) or []) > 50
+
+
 @pytest.mark.sqlite_only("the demo keeps its rows there")
 def test_what_a_demo_shows_works_as_printed_and_stays(tmp_path: Path) -> None:
     data, port = tmp_path / "var", services.free_port()
@@ -125,14 +150,8 @@ def test_what_a_demo_shows_works_as_printed_and_stays(tmp_path: Path) -> None:
         assert {reply.status_code for reply in shown} == {200}
         report = next(reply.text for reply in shown if reply.url.path.endswith("/report/"))
         assert "simulated" in report and "<iframe" in report, "it opens on the people that there are"
-        commands = printed_commands([reply.text for reply in shown])
-        assert any(" export " in command for command in commands), commands
-        for command in sorted(commands):
-            filled = command.replace("--platform NAME", "--platform local").replace(" NAME", " researcher")
-            filled = filled.replace(" SLUG ", f" {name} ")
-            filled = re.sub(r"(--out )(\S+)", rf"\1{shlex.quote(str(tmp_path))}/\2", filled)
-            done = run_as_printed(filled, data)
-            assert done.returncode == 0, (filled, done.stderr[-600:])
+        run_all(printed_commands([reply.text for reply in shown]), name, data, tmp_path)
+        look_at_pictures(data, tmp_path / "pictures")
         assert set(ROOT.glob("*.sqlite3")) | set((ROOT / "var").glob("*.sqlite3")) == before
         assert [path.name for path in data.glob("**/*.sqlite3")] == ["legible.sqlite3"]
         assert ended(first, signal.SIGTERM, port)

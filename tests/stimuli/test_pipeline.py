@@ -134,7 +134,7 @@ def test_it_makes_the_same_files_again(
     other = LocalStore(tmp_path / "other")
     keys = list(store.keys())
     for key in keys:
-        if key.startswith(("views/", "predictors/")):
+        if key.startswith(("views/", "predictors/", "surveys/")):
             other.put(key, store.get(key))
     list(render(specs[::-1], other))
     assert list(other.keys()) == keys
