@@ -69,7 +69,7 @@ def participants(request: HttpRequest, study: Study) -> HttpResponse:
     shown = named(study, list(page.object_list))
     page.object_list = shown
     shows_condition = any(sitting.condition for sitting in shown)
-    shows_outside = any(sitting.outside or sitting.pay for sitting in shown)
+    shows_outside = any(_is_listed(sitting) or sitting.pay for sitting in shown)
     present = _present(study)
     columns = [*COLUMNS[:2], ("Condition", "", False), *COLUMNS[2:]] if shows_condition else [*COLUMNS]
     columns += OUTSIDE_COLUMNS if shows_outside else ()
@@ -88,6 +88,11 @@ def participants(request: HttpRequest, study: Study) -> HttpResponse:
         "has_raters": has_raters(study),
     }
     return study_response(request, study, "participants", content)
+
+
+def _is_listed(sitting: SessionRow) -> bool:
+    """Whether a platform's machine could tell something of them."""
+    return sitting.outside is not None and has_service(sitting.outside.submission.posting.platform)
 
 
 def _called(study: Study, asked: str) -> list[UUID]:
