@@ -200,11 +200,11 @@ def test_it_asks_the_same_questions_for_few_and_many(
 ) -> None:
     live(study)
     text_of(desk)
-    with django_assert_max_num_queries(20):
+    with django_assert_max_num_queries(24):
         text_of(desk)
     for number in range(12):
         live(study, state="closed", external_id=f"{number}", pilot=bool(number % 2))
-    with django_assert_max_num_queries(20):
+    with django_assert_max_num_queries(24):
         page = text_of(desk)
     assert page.count('<section class="posting') == 8 and "1–8 of 13" in page
     assert "Live</span>" in page.split('<section class="posting')[1], "the open one stands first"

@@ -14,6 +14,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from crowd.dashboard.access import researcher_of, study_page
+from crowd.dashboard.checklist import checklist
 from crowd.dashboard.layout import page_of, study_response
 from crowd.dashboard.postings import (
     BY_HAND,
@@ -70,6 +71,9 @@ def recruitment(request: HttpRequest, study: Study) -> HttpResponse:
     page.object_list = offered(study, list(page.object_list))
     content = {"page": page, "has_broker": bool(settings.CELERY_BROKER_URL), "places_max": PLACES_MAX}
     content |= {"reason_min": REASON_MIN, "floods": floods(study)}
+    is_live = Posting.objects.filter(study=study, mode=Posting.Mode.LIVE, pilot=False).exists()
+    if study.state == Study.State.OPEN and not is_live:
+        content["checklist"] = checklist(study)
     return study_response(request, study, "recruitment", content)
 
 
