@@ -6,6 +6,7 @@ import html
 import os
 import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -25,8 +26,8 @@ from tests import services
 from tests.services import ROOT
 from tests.world import write_study
 
-LONG = "manage.py watch"
-"""It runs until it is stopped, so it is left out."""
+LONG = ("manage.py watch", "--rehearse", "--live --pilot")
+"""They run until they are stopped, or for minutes, so they are left out."""
 
 
 def plain(data: Path) -> dict[str, str]:
@@ -69,7 +70,7 @@ def ended(process: subprocess.Popen[str], number: int, port: int) -> bool:
 def printed_commands(pages: list[str]) -> set[str]:
     """Every line for a shell that the pages offer."""
     codes = {html.unescape(code) for page in pages for code in re.findall(r"<code>(.*?)</code>", page)}
-    return {code for code in codes if "manage.py " in code and LONG not in code}
+    return {code for code in codes if "manage.py " in code and not any(word in code for word in LONG)}
 
 
 def logged_in(link: str) -> httpx.Client:
@@ -87,12 +88,14 @@ def run_as_printed(command: str, data: Path) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, shell=True, cwd=ROOT, env=env, capture_output=True, text=True)
 
 
-def run_all(commands: set[str], study: str, data: Path, to: Path) -> None:
+def run_all(commands: set[str], study: str, file: Path, data: Path, to: Path) -> None:
     """As printed, but for what a person has to fill in."""
     assert any(" export " in command for command in commands), commands
     for command in sorted(commands):
         filled = command.replace("--platform NAME", "--platform local").replace(" NAME", " researcher")
         filled = filled.replace(" SLUG ", f" {study} ").replace("FOLDER", f"{to}/backup")
+        # A file outside of the shipped studies and STUDY_DIRS is named by its path.
+        filled = filled.replace(f"study_check {study}", f"study_check {file}")
         filled = re.sub(r"(--out )(\S+)", rf"\1{shlex.quote(str(to))}/\2", filled)
         done = run_as_printed(filled, data)
         assert done.returncode == 0, (filled, done.stderr[-600:])
@@ -109,6 +112,34 @@ def look_at_pictures(data: Path, to: Path) -> None:
     assert list(drawn) == ["quality", "report", "trial"]
     for picture in drawn.values():
         assert picture.width == 1280 and len(picture.convert("RGB").getcolors(2**24) or []) > 50
+
+
+def first_study(data: Path, study: Path, port: int) -> None:
+    """The lines of docs/first-study.md in a shell, in a folder of their own, on the small study."""
+    folder = data / "newcomer"
+    folder.mkdir()
+    (folder / "experiments" / "studies").mkdir(parents=True)
+    shutil.copytree(study.parent, folder / "experiments" / "studies" / "wolf-or-husky")
+    page = (ROOT / "docs" / "first-study.md").read_text()
+    blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    assert blocks[0] == "make demo\n"
+    lines = "".join(blocks[1:]).replace("var/demo", str(data / "demo"))
+    lines = lines.replace(".venv/bin/legible", f"{sys.executable} -m crowd.legible")
+    lines = lines.replace("-n 8", f"-n 8 --url http://127.0.0.1:{port}")
+    (python,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (folder / "read.py").write_text(python)
+    env = {**plain(data), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        ["sh", "-e", "-c", f"{lines}\n{sys.executable} read.py"],
+        cwd=folder, env=env, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-1500:]
+    assert "0 rendered now" in done.stdout, "the pictures of the demo are used"
+    assert (folder / "my-report" / "report.html").exists()
+    kept_rate = "instructed_share_min = 0.5"
+    assert kept_rate in (folder / "my-first-study" / "study.toml").read_text()
+    told = done.stdout.splitlines()[-6:]
+    assert any(line.startswith("baseline") for line in told), told
 
 
 @pytest.mark.sqlite_only("the demo keeps its rows there")
@@ -150,7 +181,8 @@ def test_what_a_demo_shows_works_as_printed_and_stays(tmp_path: Path) -> None:
         assert {reply.status_code for reply in shown} == {200}
         report = next(reply.text for reply in shown if reply.url.path.endswith("/report/"))
         assert "simulated" in report and "<iframe" in report, "it opens on the people that there are"
-        run_all(printed_commands([reply.text for reply in shown]), name, data, tmp_path)
+        run_all(printed_commands([reply.text for reply in shown]), name, study, data, tmp_path)
+        first_study(data, study, port)
         look_at_pictures(data, tmp_path / "pictures")
         assert set(ROOT.glob("*.sqlite3")) | set((ROOT / "var").glob("*.sqlite3")) == before
         assert [path.name for path in data.glob("**/*.sqlite3")] == ["legible.sqlite3"]
