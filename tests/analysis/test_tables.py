@@ -92,7 +92,7 @@ def test_it_names_people_by_key_study_and_release(study: Study, settings: Settin
     assert read_frames(study).participants.loc[0, ["participant", "session"]].tolist() == first
     other = read_frames(study, release="second").participants.loc[0, ["participant", "session"]].tolist()
     assert set(first).isdisjoint(other)
-    settings.SECRET_KEY = "another"
+    settings.IDENTITY_KEY = "another"
     assert read_frames(study).participants.loc[0, "participant"] not in first
     text = " ".join(first + other)
     assert str(session.pk)[:8] not in text and session.participant.pseudonym.hex[:8] not in text
