@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import Count, Max, Q
+from django.db.models import Count, F, Max, Q
 from django.urls import reverse
 from scipy.stats import fisher_exact
 
@@ -97,10 +97,10 @@ def to_watch() -> list[Study]:
 
 def _stalled(study: Study, postings: list[Posting], now: datetime) -> Iterator[Trouble]:
     """Offered, with free places, and without an arrival for ALERT_STALLED_H hours."""
-    offered = [row for row in postings if row.state == Posting.State.OPEN]
+    offered = [row for row in postings if row.state == Posting.State.OPEN and row.taken < row.places]
     if not offered or study.state != Study.State.OPEN:
         return
-    if not Slot.objects.filter(study=study, pilot=False).exclude(sessions__verdict="passed").exists():
+    if not Slot.objects.filter(study=study, kept=False).exists():
         return
     came = dict(
         Session.objects.filter(submission__posting__in=offered)
@@ -181,7 +181,11 @@ def _unknown_payments(study: Study) -> Iterator[Trouble]:
 def _more_exclusions(study: Study) -> Iterator[Trouble]:
     """The share of exclusions among the last people who finished is far above that of those before them."""
     ended = Session.objects.filter(study=study, origin="human", verdict__in=["passed", "screened"])
-    last = list(ended.order_by("-finished_at", "-pk").values_list("verdict", flat=True)[:RECENT])
+    last = list(
+        ended.order_by(F("finished_at").desc(nulls_last=True), "-pk").values_list("verdict", flat=True)[
+            :RECENT
+        ]
+    )
     if len(last) < RECENT:
         return
     counts = ended.aggregate(all=Count("id"), out=Count("id", filter=Q(verdict="screened")))

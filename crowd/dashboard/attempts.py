@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, cast
 
 from django.contrib.auth.forms import AuthenticationForm
-from django.core.cache import caches
+from django.core.cache import BaseCache, caches
 from django.core.exceptions import ValidationError
+from redis.exceptions import RedisError
 from rest_framework.request import Request
 
 from experiments.api.addresses import client_address
@@ -26,16 +29,14 @@ class PatientForm(AuthenticationForm):
 
     def clean(self) -> dict[str, Any]:
         counted = self._counted()
-        cache = caches["shared" if "shared" in caches.settings else "default"]
-        if any((cache.get(key) or 0) >= most for key, most in counted):
+        if any(_times(key) >= most for key, most in counted):
             self.has_to_wait = True
             raise ValidationError(TOO_MANY.format(minutes=WITHIN_S // 60))
         try:
             return super().clean()
         except ValidationError:
             for key, _ in counted:
-                cache.add(key, 0, WITHIN_S)
-                cache.incr(key)
+                _count(key)
             raise
 
     def _counted(self) -> list[tuple[str, int]]:
@@ -45,3 +46,27 @@ class PatientForm(AuthenticationForm):
         if address:
             counted.append(("login:" + keyed_hash("login", "address", address), OF_ADDRESS))
         return counted
+
+
+def _times(key: str) -> int:
+    return max(int(value or 0) for value in _asked(lambda cache: cache.get(key)))
+
+
+def _count(key: str) -> None:
+    """Here, and where all processes see it."""
+
+    def counted(cache: BaseCache) -> None:
+        if not cache.add(key, 1, WITHIN_S):
+            with suppress(ValueError):  # Its time ended in between.
+                cache.incr(key)
+
+    _asked(counted)
+
+
+def _asked(what: Callable[[BaseCache], Any]) -> list[Any]:
+    """Of this process's own cache, and of the shared one unless it is away: then it keeps no one out."""
+    answers = [what(caches["default"])]
+    if "shared" in caches.settings:
+        with suppress(RedisError):
+            answers.append(what(caches["shared"]))
+    return answers

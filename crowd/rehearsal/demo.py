@@ -96,6 +96,8 @@ class Steps:
 def end_with_signals() -> None:
     """A demo that is told to end, or whose terminal is closed, stops its server before it goes."""
     for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            continue  # As under nohup.
         signal.signal(number, lambda number, _: sys.exit(128 + number))
 
 

@@ -158,6 +158,13 @@ def test_each_cause_is_told_once_and_is_over_when_it_is_mended(
     assert words.split(";")[0][:30] in desk.get("/service/").content.decode()
 
 
+def test_a_posting_whose_places_are_taken_is_not_stalled(study: Study, ear: Listener) -> None:
+    stalled(study)
+    Posting.objects.update(taken=40)
+    looks()
+    assert not ear.said("free places")
+
+
 def test_what_comes_back_is_told_anew(study: Study, ear: Listener) -> None:
     failed_picture(study)()
     for _ in range(2):

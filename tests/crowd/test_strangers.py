@@ -14,6 +14,7 @@ from django.test import Client
 
 from crowd.dashboard.attempts import OF_ADDRESS, OF_NAME
 from crowd.dashboard.onetime import make_login_path
+from crowd.settings import caches_from
 from experiments.api import views
 from experiments.models import Event, Session
 from experiments.responses import EVENTS_MAX, Noticed, record_events
@@ -59,6 +60,15 @@ def test_an_address_waits_that_tries_many_names(ada: User) -> None:
         tried(f"name-{number}", "guess")
     assert "Too many wrong passwords" in tried("ada", RIGHT)
     assert tried("ada", RIGHT, "198.51.100.1") == "in"
+
+
+def test_a_shared_cache_that_is_away_keeps_no_one_out(ada: User, settings: Any) -> None:
+    settings.CACHES = caches_from("redis://127.0.0.1:1/1")
+    for _ in range(OF_NAME):
+        assert "Name and password do not fit" in tried("ada", "guess")
+    assert "Too many wrong passwords" in tried("ada", RIGHT), "this process counts by itself"
+    User.objects.create_user("bo", password=RIGHT)
+    assert tried("bo", RIGHT) == "in"
 
 
 def test_a_right_password_is_not_counted(ada: User) -> None:
