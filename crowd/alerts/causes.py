@@ -100,8 +100,6 @@ def _stalled(study: Study, postings: list[Posting], now: datetime) -> Iterator[T
     offered = [row for row in postings if row.state == Posting.State.OPEN and row.taken < row.places]
     if not offered or study.state != Study.State.OPEN:
         return
-    if not Slot.objects.filter(study=study, kept=False).exists():
-        return
     came = dict(
         Session.objects.filter(submission__posting__in=offered)
         .values_list("submission__posting")
@@ -111,6 +109,8 @@ def _stalled(study: Study, postings: list[Posting], now: datetime) -> Iterator[T
     for row in offered:
         last = max(row.created_at, came.get(row.pk) or row.created_at)
         if now - last < timedelta(hours=settings.ALERT_STALLED_H):
+            continue
+        if not Slot.objects.filter(study=study, pilot=row.pilot, kept=False).exists():
             continue
         hours = int((now - last).total_seconds() // 3600)
         since = "since it was offered" if row.pk not in came else "since the last person came"
