@@ -30,6 +30,8 @@ HELPER = ("manage.py", "render_keys")
 BATCHES_MIN = 4
 """So many batches are worth the seconds that a further process needs to start."""
 POLL_S = 0.5
+WINDOW = 7 * BATCH
+"""So many keys are watched at a time: more than all workers of a large machine hold claimed at once."""
 HELP_AFTER_S = 20.0
 """After so long without progress a builder renders a batch itself: perhaps there is no worker."""
 
@@ -174,17 +176,23 @@ def _by_item(keys: Iterable[str]) -> list[str]:
 
 
 def _watch(keys: Sequence[str], progress: Progress) -> None:
-    """Wait until none of the keys is pending; render a batch here whenever nothing has moved for a while."""
-    before, moved_at = -1, time.monotonic()
-    while pending := _pending(keys):
-        progress("rendering stimuli", len(keys) - len(pending), len(keys))
-        if len(pending) != before:
-            before, moved_at = len(pending), time.monotonic()
-        elif time.monotonic() - moved_at >= HELP_AFTER_S:
-            render_claimed(_free(pending)[:BATCH], uuid.uuid4().hex)
-            moved_at = time.monotonic()
-        else:
-            time.sleep(POLL_S)
+    """Wait until none of the keys is pending; render a batch here whenever nothing has moved for a while.
+
+    Workers go through the keys in this order, so one window of them is watched at a time: a poll takes the
+    same few queries for a hundred keys and for a million.
+    """
+    for start in range(0, len(keys), WINDOW):
+        window = keys[start : start + WINDOW]
+        before, moved_at = -1, time.monotonic()
+        while pending := _pending(window):
+            progress("rendering stimuli", start + len(window) - len(pending), len(keys))
+            if len(pending) != before:
+                before, moved_at = len(pending), time.monotonic()
+            elif time.monotonic() - moved_at >= HELP_AFTER_S:
+                render_claimed(_free(pending)[:BATCH], uuid.uuid4().hex)
+                moved_at = time.monotonic()
+            else:
+                time.sleep(POLL_S)
     progress("rendering stimuli", len(keys), len(keys))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import time
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from celery import current_app
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from stimuli import build, claims, tasks
@@ -211,6 +213,36 @@ def test_it_works_itself_when_no_worker_does(
     monkeypatch.setattr(build, "HELP_AFTER_S", 0.0)
     assert build.build(keys) == 12
     assert states(keys) == {State.DONE}
+
+
+@pytest.mark.parametrize("is_backwards", [False, True])
+def test_it_asks_the_database_as_much_for_many_keys_as_for_few(
+    is_backwards: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def queries_between_polls(count: int) -> int:
+        Stimulus.objects.all().delete()
+        names = [f"{at:064x}" for at in range(count)]
+        Stimulus.objects.bulk_create(Stimulus(key=name, spec={}) for name in names)
+        left = list(reversed(names)) if is_backwards else list(names)
+        polls: list[tuple[int, int]] = []
+
+        def worker(_: float) -> None:
+            Stimulus.objects.filter(key__in=left[:150]).update(state=State.FAILED, error="a test")
+            del left[:150]
+
+        def note(_: str, done: int, total: int) -> None:
+            assert total == count
+            polls.append((done, len(asked)))
+
+        monkeypatch.setattr(time, "sleep", worker)
+        with CaptureQueriesContext(connection) as asked:
+            build._watch(names, note)
+        assert not left and build._pending(names) == []
+        done = [at for at, _ in polls]
+        assert done == sorted(done) and done[-1] == count
+        return max(later - before for (_, before), (_, later) in itertools.pairwise(polls[:3]))
+
+    assert queries_between_polls(300) == queries_between_polls(3000) > 0
 
 
 def test_it_keeps_the_methods_of_an_item_together(keys: list[str], sent: list[list[str]]) -> None:
