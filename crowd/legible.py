@@ -39,6 +39,7 @@ GROUPS: dict[str, tuple[tuple[str, str], ...]] = {
         ("watch", "watch --once"),
         ("backup", "backup backups/today"),
         ("restore", "restore backups/today"),
+        ("prune", "prune --list files.txt"),
     ),
     "People and money": (
         ("settle", "settle wolf-or-husky"),

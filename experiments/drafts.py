@@ -25,6 +25,7 @@ from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import BadDesign, Material, PlanError, Source, Survey, Surveyed
 from experiments.parents import parent_of
 from experiments.plates import store_plates
+from experiments.pruning import note_installation
 from experiments.reviewed import (
     Variant,
     only_solved,
@@ -320,6 +321,7 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
     ):
         return existing
     store = open_store(settings.STORAGE_URL)
+    note_installation(store)
     gathered = gather(definition, folder, store, progress)
     gathered = with_copies(definition, gathered, store, progress)
     specs = _every_spec(definition, gathered, store)

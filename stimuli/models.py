@@ -20,6 +20,8 @@ class Stimulus(models.Model):
     attribution_key = models.CharField(max_length=64, db_index=True)
     image_key = models.CharField(max_length=64, db_index=True)
 
+    recorded_at = models.DateTimeField(auto_now_add=True, null=True)
+    """Null for rows from before this was noted."""
     state = models.CharField(max_length=8, choices=State, default=State.MISSING, db_index=True)
     sent_at = models.DateTimeField(null=True, blank=True)
     claimed_by = models.CharField(max_length=64, blank=True)

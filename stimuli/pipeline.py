@@ -187,12 +187,11 @@ def _missing_lenders(orders: Sequence[Order], bench: Bench) -> list[StimulusSpec
     lenders: dict[str, StimulusSpec] = {}
     for spec, entry in asking:
         is_method = entry is spec.explainer
-        if is_method and bench.store.has(map_file(spec.attribution_key)):
-            continue
         # What cannot be had is said by the job that needs it, beside its other reasons.
         with suppress(StimulusError):
             named = lenders_of(open_explainer(entry) if is_method else open_metric(entry), spec)
-            lenders.update({lender.attribution_key: lender for lender in (named or {}).values()})
+            if named and not (is_method and bench.store.has(map_file(spec.attribution_key))):
+                lenders.update({lender.attribution_key: lender for lender in named.values()})
     return [spec for key, spec in lenders.items() if not bench.store.has(map_file(key))]
 
 

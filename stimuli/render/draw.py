@@ -11,6 +11,7 @@ from stimuli.render.recipe import Canvas, RenderSpec
 from stimuli.spec import RENDERER_VERSION, StimulusSpec, canonical_json, content_key
 from stimuli.store import Store
 from stimuli.store.files import (
+    keep_drawn,
     keep_picture,
     picture_file,
     read_text,
@@ -61,23 +62,21 @@ def draw(spec: StimulusSpec, made: Attribution | None, store: Store) -> Drawn:
     plain_key = spec.canvas.picture if spec.canvas else spec.image_key
     plain = shown = read_view(store, plain_key)
     small = heatmap.tile(plain, spec.render)
-    files: tuple[str | None, str | None] = (None, None)
+    explanations: list[tuple[str, Pixels]] = []
     if made is not None:
         if isinstance(made, PixelAttribution) and spec.canvas:
             canvas.check_fits(made, read_view(store, spec.image_key))
         shown, tile = picture_of(plain, made, spec.render, spec.canvas)
-        files = (
-            keep_picture(store, "pictures", spec.picture_key, shown),
-            keep_picture(store, "pictures", tile_key(spec.picture_key), tile),
-        )
+        explanations = [(spec.picture_key, shown), (tile_key(spec.picture_key), tile)]
     image_tile_key = content_key(
         {"image": plain_key, "tile_px": spec.render.tile_px, "renderer": RENDERER_VERSION}
     )
+    tile_file, *files = keep_drawn(store, explanations, image_tile_key, small)
     return Drawn(
         image_file=view_file(plain_key),
-        image_tile_file=keep_picture(store, "tiles", image_tile_key, small),
-        explanation_file=files[0],
-        explanation_tile_file=files[1],
+        image_tile_file=tile_file,
+        explanation_file=files[0] if files else None,
+        explanation_tile_file=files[1] if files else None,
         picture_digest=png.pixel_key(shown),
         width_px=plain.shape[1],
         height_px=plain.shape[0],

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,6 +20,7 @@ from stimuli.errors import BadSpec, NotRendered, StoreSilent
 
 _PART = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _INCOMING = ".incoming"
+_KEYS_PER_REQUEST = 1000
 
 
 class Store(Protocol):
@@ -38,6 +40,27 @@ class Store(Protocol):
 
     def keys(self, prefix: str = "") -> Iterator[str]:
         """Yield the stored keys that start with `prefix`, in alphabetical order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """A file as a listing names it; `at` in seconds since 1970."""
+
+    key: str
+    at: float
+    size_bytes: int
+
+
+class Listed(Store, Protocol):
+    """A store that outlives its process, and so has to be cleaned."""
+
+    def files(self) -> Iterator[ListedFile]:
+        """Yield every file, those that killed writers left as well, in alphabetical order."""
+        ...
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Remove these files of a listing; a key that is gone already is no mistake."""
         ...
 
 
@@ -96,6 +119,18 @@ class LocalStore:
     def keys(self, prefix: str = "") -> Iterator[str]:
         stored = (path.relative_to(self.root).as_posix() for path in self.root.rglob("*") if path.is_file())
         yield from sorted(key for key in stored if key.startswith(prefix) and not key.startswith(_INCOMING))
+
+    def files(self) -> Iterator[ListedFile]:
+        for path in sorted(self.root.rglob("*")):
+            with suppress(FileNotFoundError):  # A writer has just settled its private file.
+                if path.is_file():
+                    known = path.stat()
+                    yield ListedFile(path.relative_to(self.root).as_posix(), known.st_mtime, known.st_size)
+
+    def remove(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            check_key(key.removeprefix(f"{_INCOMING}/"))
+            (self.root / key).unlink(missing_ok=True)
 
 
 class MemoryStore:
@@ -196,8 +231,25 @@ class S3Store:
             for entry in page.get("Contents", []):
                 yield str(entry["Key"]).removeprefix(self.prefix)
 
+    def files(self) -> Iterator[ListedFile]:
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=self.prefix)
+        for page in pages:
+            for entry in page.get("Contents", []):
+                key = str(entry["Key"]).removeprefix(self.prefix)
+                yield ListedFile(key, entry["LastModified"].timestamp(), int(entry["Size"]))
 
-def open_store(url: str, patience: Patience = LONG) -> Store:
+    def remove(self, keys: Sequence[str]) -> None:
+        for start in range(0, len(keys), _KEYS_PER_REQUEST):
+            part = [{"Key": self.prefix + check_key(key)} for key in keys[start : start + _KEYS_PER_REQUEST]]
+            reply = self.client.delete_objects(Bucket=self.bucket, Delete={"Objects": part, "Quiet": True})
+            if refused := reply.get("Errors"):
+                raise BadSpec(
+                    f"the bucket {self.bucket} keeps {len(refused)} of {len(part)} files: "
+                    f"{refused[0].get('Code', '')} {refused[0].get('Message', '')}"
+                )
+
+
+def open_store(url: str, patience: Patience = LONG) -> Listed:
     """Open the store at `url`: a path, `file:///path`, or `s3://bucket/prefix?endpoint=https://…&region=…`.
 
     Credentials come from boto3's usual places. BadSpec names any other scheme.

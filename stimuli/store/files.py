@@ -6,6 +6,8 @@ import hashlib
 import io
 import json
 import zlib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from math import isfinite
 from typing import Any
 from zipfile import BadZipFile
@@ -73,6 +75,18 @@ def keep_picture(store: Store, room: str, digest: str, picture: Pixels) -> str:
     if not store.has(key):
         store.put(key, png.encode(picture))
     return key
+
+
+def keep_drawn(
+    store: Store, explanations: Sequence[tuple[str, Pixels]], digest: str, tile: Pixels
+) -> tuple[str, ...]:
+    """Store explanations under their own digests, and the small picture of their item, which others may have
+    stored before; their files. They are written side by side: a bucket is far away."""
+    drawn = [(picture_file(name), picture) for name, picture in explanations]
+    with ThreadPoolExecutor(len(drawn) + 1) as writers:
+        small = writers.submit(keep_picture, store, "tiles", digest, tile)
+        list(writers.map(lambda place: store.put(place[0], png.encode(place[1])), drawn))
+        return small.result(), *(file for file, _ in drawn)
 
 
 def read_view(store: Store, image_key: str) -> Pixels:

@@ -5,7 +5,9 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +19,9 @@ from botocore.exceptions import ClientError
 from moto.server import ThreadedMotoServer
 
 from stimuli.errors import BadSpec, NotRendered, StoreSilent
+from stimuli.spec import Component
 from stimuli.store import LocalStore, MemoryStore, Patience, S3Store, Store, open_store, shard_key
+from tests.stimuli.material import SALIENCY, render, specs_for, toy_source
 
 pytestmark = pytest.mark.pure
 
@@ -69,6 +73,21 @@ def test_it_lists_keys_by_prefix_in_order(store: Store) -> None:
         store.put(key, b"x")
     assert list(store.keys("views/")) == ["views/a.png", "views/b.png"]
     assert list(store.keys()) == ["pictures/c.png", "views/a.png", "views/b.png"]
+
+
+def test_it_lists_and_removes_what_outlives_a_process(store: Store) -> None:
+    if isinstance(store, MemoryStore):
+        return
+    assert isinstance(store, LocalStore | S3Store)
+    before = time.time()
+    keys = [f"maps/{number:04}.npz" for number in range(1005)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda key: store.put(key, key.encode()), keys))
+    files = list(store.files())
+    assert [file.key for file in files] == keys and {file.size_bytes for file in files} == {13}
+    assert all(before - 2 <= file.at <= time.time() + 2 for file in files)
+    store.remove([*keys[:1002], "maps/none.npz"])
+    assert list(store.keys()) == keys[1002:]
 
 
 @pytest.mark.parametrize(
@@ -191,3 +210,30 @@ def test_it_takes_a_plain_path(tmp_path: Path) -> None:
 
 def test_it_spreads_files_over_folders() -> None:
     assert shard_key("maps", "abcdef", "npz") == "maps/ab/abcdef.npz"
+
+
+def test_a_stimulus_takes_a_bucket_as_many_requests_as_documented(
+    endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "someone")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "something")
+    boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1").create_bucket(Bucket="counted")
+    store = open_store(f"s3://counted/?endpoint={endpoint}")
+    assert isinstance(store, S3Store)
+    source, items = toy_source(tmp_path, store)
+    specs = specs_for(source, items, SALIENCY, Component("gradient_x_input"))
+    asked: list[str] = []
+
+    def note(model: Any, **_: Any) -> None:
+        asked.append(model.name)
+
+    store.client.meta.events.register("before-call.s3", note)
+    assert len(list(render(specs, store))) == 12
+    drawn, count = 12, 6
+    assert Counter(asked) == {
+        "PutObject": 3 * drawn + count,
+        "HeadObject": 2 * drawn,
+        "GetObject": drawn + count + 1,
+    }
+    documented = " ".join((Path(__file__).parents[2] / "docs" / "running.md").read_text().split())
+    assert "three PUTs, two HEADs and a GET for each explanation, a PUT and a GET for each item" in documented
