@@ -24,7 +24,7 @@ from django.utils import timezone
 from experiments.errors import StudyError
 from experiments.models import OtherStimulus
 from stimuli.models import Measurement, Stimulus
-from stimuli.store import Listed, Store, ListedFile
+from stimuli.store import Listed, ListedFile, Store
 from stimuli.store.files import region_file
 
 ASKED_AGAIN = ("surveys", "trained")
