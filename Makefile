@@ -1,6 +1,8 @@
 # What the machine needs: Python 3.11 or newer, make. Everything else is put into .venv/ and frontend/.
 TORCH ?= cpu
 export TORCH
+# Some machines set this. Then every process would compile its libraries again.
+unexport PYTHONDONTWRITEBYTECODE
 PY = .venv/bin/python
 INSTALL = @sh setup/python.sh setup/install.py
 

@@ -439,6 +439,20 @@ class PersonNote(models.Model):
         return f"{self.by} {self.session_id}"
 
 
+class DataKey(models.Model):
+    """With it a program downloads the data of one study in a login's name (people/keys.py)."""
+
+    study = models.ForeignKey("experiments.Study", on_delete=models.CASCADE, related_name="data_keys")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    name = models.CharField(max_length=60)
+    digest = models.CharField(max_length=64, unique=True)
+    made_at = models.DateTimeField(default=timezone.now)
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class LastTime(models.Model):
     """When something of the installation last happened: a look for trouble, a backup."""
 

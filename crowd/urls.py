@@ -3,6 +3,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView
 
+from crowd.dashboard.views.downloads import fetch
 from crowd.ground.readiness import ready
 from crowd.joining import views
 from crowd.recruiting.webhooks import hook
@@ -22,6 +23,7 @@ urlpatterns = [
     path("join/<slug:slug>/", views.join_page, name="join"),
     path("m/<str:reference>", media, name="media"),
     path("hooks/<slug:platform>/", hook),
+    path("data/<slug:slug>.zip", fetch, name="data"),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/sessions/", views.JoinView.as_view()),
     path("api/session/finish/", views.FinishView.as_view()),

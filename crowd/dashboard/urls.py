@@ -79,6 +79,8 @@ urlpatterns = [
     path("studies/<slug:slug>/report/<slug:origin>/", results.report_page, name="report_page"),
     path("studies/<slug:slug>/downloads/", downloads.downloads, name="downloads"),
     path("studies/<slug:slug>/downloads/export/", downloads.export, name="export"),
+    path("studies/<slug:slug>/downloads/keys/", downloads.new_key, name="new_key"),
+    path("studies/<slug:slug>/downloads/keys/<int:key>/end/", downloads.key_end, name="key_end"),
     path("studies/<slug:slug>/downloads/definition.json", downloads.definition, name="definition"),
     path(
         "studies/<slug:slug>/downloads/report-<slug:origin>.json", downloads.report_json, name="report_json"

@@ -42,7 +42,7 @@ from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.screening import RULES
 from experiments.selectors import definition_of
 from experiments.sessions import ENDED, mark_left
-from experiments.simulation import HEADING
+from experiments.simulation import HEADING, KINDS_SAID
 from experiments.simulation.client import run_people
 from experiments.simulation.controls import ControlReport, run_controls
 from experiments.simulation.line import Refused
@@ -124,11 +124,12 @@ def prepare(path: Path, changes: dict[str, Any], terminal: Terminal, steps: Step
     study = open_study(Study.objects.get(slug=slug), terminal.progress)
     Posting.objects.get_or_create(study=study, platform="local", state=Posting.State.OPEN)
     conditions = Condition.objects.filter(study=study).count()
+    if "stimuli" in changes:
+        items = changes["stimuli"]["items"]
+        terminal.line(f"This demo draws {items} items; with --participants N it draws all of the file.")
     terminal.line(
         f"{slug} is open: {Slot.objects.filter(study=study).count()} slots in {conditions} conditions."
     )
-    steps("Look for faults of the explanations before people see them.")
-    measure_and_print(study, path.parent, terminal, MEASURED)
     return study
 
 
@@ -199,8 +200,8 @@ def send_people(
     passed, unless fewer people came since one did than may fail in a row.
     """
     mix = usual_mix(get_paradigm(definition.paradigm), design_of(definition))
-    terminal.line(f"{HEADING} Mix: {mix}; seed {seed}.")
-    terminal.line("What each kind does is told in docs/science.md.")
+    rows = [(kind, KINDS_SAID[kind], f"{share:.0%}") for kind, share in parse_mix(mix).shares.items()]
+    terminal.table(f"{HEADING} Who comes (seed {seed})", ("kind", "what it does", "share"), rows)
     slots = Slot.objects.filter(study=study).count()
     if slots < wanted:
         wanted = slots - min(WALK_INS, slots // 4)
@@ -293,6 +294,13 @@ def print_results(study: Study, terminal: Terminal) -> Report:
     write_report(report, report_folder(study))
     terminal.line(f"As one page: {report_folder(study) / 'report.html'}")
     return report
+
+
+def print_faults(study: Study, folder: Path, terminal: Terminal) -> None:
+    """What `study_open` measures before people come. Here the first report comes first, and then has it."""
+    measure_and_print(study, folder, terminal, MEASURED)
+    write_report(store_report(study, "simulated"), report_folder(study))
+    terminal.line(f"The report tells of them too now: {report_folder(study) / 'report.html'}")
 
 
 def report_folder(study: Study) -> Path:

@@ -33,6 +33,22 @@ PEOPLE: Table[type[Person]] = Table(
 )
 """Kinds that take a study over HTTP."""
 
+KINDS_SAID = {
+    "learner": "compares with all examples, evenly (the first observer, kept for earlier runs)",
+    "exemplar": "remembers every example, answers as the most similar ones",
+    "prototype": "remembers the average of each answer's examples, answers as the nearer one",
+    "one_reason": "looks for the one feature that told the examples apart best",
+    "word_exemplar": "remembers every example text, answers as the most similar ones",
+    "word_prototype": "adds up what words and endings say for each answer",
+    "word_reason": "looks for the one word or ending that told the examples apart best",
+    "rater": "rates by how much is marked, in how many pieces, and where",
+    "plate_reader": "reads colour plates; few have eyes that are weak for red or green",
+    "weak_reader": "reads colour plates with eyes that are weak for red or green",
+    "guesser": "answers at random and fast, reads most checks",
+    "careless": "presses one key or is away, misses most checks",
+    "leaver": "closes the page in the middle",
+}
+"""What each kind does, for who never read of them; docs/science.md has it whole."""
 OBSERVERS = ("exemplar", "prototype", "one_reason")
 """Those that stand side by side in every run; `learner` is version 1, kept for what was run with it."""
 

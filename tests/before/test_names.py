@@ -28,7 +28,7 @@ MENDED: dict[str, str] = {
     "device.min_height_px": "the same",
     "simulate --mix": "three observers stand side by side; `learner` is still named by --mix",
     "questions.[].kind.= predict": "is `sort`: no page of a blind review may say that something is predicted",
-    "demo --participants": "240 as before; the file's places if trials come one by one, which no study had",
+    "demo --participants": "80, for a report in two minutes; places of the file if trials come one by one",
     "report slug": "required as before, unless --from names a package in its place",
     "report --origin": "human as before; with --from the only one of a package",
     "render.alpha": "at .55 strengths cannot be read (docs/evidence/recipes.md); with absolute it stays .55",

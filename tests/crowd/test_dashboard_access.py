@@ -27,10 +27,12 @@ POSTED = {
     "answered",
     "quality_try",
     "person_note",
+    "new_key",
+    "key_end",
 }
 POSTED |= {"release_places", "acknowledge"}
 VALUES = {"stimulus": "0", "kind": "image", "origin": "human", "session": str(uuid.UUID(int=1))}
-VALUES |= {"posting": "1", "act": "pause", "payout": "1", "letter": "1", "submission": "1"}
+VALUES |= {"posting": "1", "act": "pause", "payout": "1", "letter": "1", "submission": "1", "key": "1"}
 OF_ONE = {
     "picture",
     "posting_add",

@@ -77,6 +77,8 @@ TABLE: dict[str, tuple[Verb, Verb]] = {
     "methods": ((ALL, 200), (ALL, 405)),
     "report_page": ((ALL, 200), (ALL, 405)),
     "downloads": ((ALL, 200), (ALL, 405)),
+    "new_key": ((ALL, 405), (ALL, 200)),
+    "key_end": ((ALL, 405), (ALL, 302)),
     "export": ((ALL, 405), (ALL, 409)),
     "definition": ((ALL, 200), (ALL, 405)),
     "report_json": ((ALL, 200), (ALL, 405)),
@@ -101,6 +103,7 @@ POSTED: dict[str, dict[str, str]] = {
     "answer": {"body": "Thank you, we look at it."},
     "unseal": {"reason": REASON},
     "export": {"origin": "human", "cleaned": "raw"},
+    "new_key": {"name": "nightly"},
     "roles": {"user": "view", "roles": "pay"},
     "close": {"reason": REASON},
 }
@@ -148,7 +151,7 @@ def world(db: None, store_folder: Any) -> dict[str, Any]:
     return {
         **{"slug": study.slug, "session": people["ada"].pk, "stimulus": stimulus.pk, "kind": "image"},
         **{"posting": posting.pk, "act": "pause", "submission": row.pk, "payout": payout.pk},
-        **{"letter": message.pk, "origin": "human", "token": "x"},
+        **{"letter": message.pk, "origin": "human", "token": "x", "key": 1},
     }
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from experiments.design.rng import Streams
 from experiments.kinds.base import Choice
-from experiments.simulation import OBSERVERS, PEOPLE, person_class
+from experiments.simulation import KINDS_SAID, OBSERVERS, PEOPLE, person_class
 from experiments.simulation.people import ExampleView, TestView
 from experiments.simulation.population import (
     DEFAULT_MIX,
@@ -56,6 +56,10 @@ def test_it_answers_the_same_in_any_order(kind: str) -> None:
     forwards = [person.answer(view) for view in views]
     assert forwards == [person.answer(view) for view in reversed(views)][::-1]
     assert {str(reply.value["choice"]) for reply in forwards} <= {"husky", "wolf"}
+
+
+def test_it_says_of_every_kind_what_it_does() -> None:
+    assert set(KINDS_SAID) == set(PEOPLE.names)
 
 
 def test_it_refuses_an_unknown_kind_by_name() -> None:

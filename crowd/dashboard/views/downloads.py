@@ -5,26 +5,33 @@ from __future__ import annotations
 import json
 import tempfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import IO
 
 from django import forms
+from django.conf import settings
+from django.contrib.auth.models import User
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.views.decorators.http import require_POST, require_safe
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from analysis.models import Release, Report
 from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.counts import COUNTED, ORIGIN_WORDS, origins_of
 from crowd.dashboard.layout import page_of, study_response
 from crowd.people.decisions import record, recorded
+from crowd.people.keys import end_key, keys_of, login_of, make_key
 from crowd.people.seals import seals
+from experiments.errors import StudyError
 from experiments.models import Response, Study
 
 LOG_PER_PAGE = 100
+KEYS = "Keys are made on its page Downloads."
 RESPONSES_MAX = 300_000
 """A larger export takes longer than a request may; the command writes it."""
 
@@ -65,22 +72,51 @@ def export(request: HttpRequest, study: Study) -> HttpResponseBase:
         return _downloads_response(
             request, study, "Choose an origin, and all sittings or those who passed.", 400
         )
-    origin, is_cleaned = form.cleaned_data["origin"], form.cleaned_data["cleaned"] == "cleaned"
-    spec = next((spec for spec in _offers(study) if spec.origin == origin), None)
-    if spec is None or spec.withheld:
-        why = spec.withheld if spec else "Nobody of this origin has come."
+    wanted = form.cleaned_data
+    if why := _withheld(study, wanted["origin"]):
         return _downloads_response(request, study, why, 409)
-    archive: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115, the response closes it
-    name = f"{study.slug}-{origin}-{'cleaned' if is_cleaned else 'raw'}"
-    digest = _write(study, origin, is_cleaned, name, archive)
-    included = "those who passed" if is_cleaned else "all sittings"
-    record(
-        study,
-        researcher_of(request),
-        f"Downloaded the data of {origin} sittings ({included}), export {digest[:12]}.",
-    )
-    archive.seek(0)
-    return FileResponse(archive, as_attachment=True, filename=f"{name}.zip", content_type="application/zip")
+    return _archive(study, wanted, researcher_of(request))
+
+
+@require_GET
+def fetch(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """The same archive for a program that sends a key; its refusals are plain sentences."""
+    kind, _, token = request.headers.get("Authorization", "").partition(" ")
+    entered = login_of(token.strip(), slug) if kind.lower() == "bearer" else None
+    if entered is None:
+        reply = _plain(f"Send a key of this study: Authorization: Bearer KEY. {KEYS}", 401)
+        reply["WWW-Authenticate"] = 'Bearer realm="data"'
+        return reply
+    study, user = entered
+    form = ExportForm({"origin": "human", "cleaned": "raw", **request.GET.dict()})
+    if not form.is_valid():
+        origins = ", ".join(COUNTED)
+        return _plain(f"Ask for ?origin= one of {origins}, and &cleaned= raw or cleaned.", 400)
+    if why := _withheld(study, form.cleaned_data["origin"]):
+        return _plain(why, 409)
+    return _archive(study, form.cleaned_data, user, "by a key")
+
+
+@study_page("view")
+@require_POST
+def new_key(request: HttpRequest, study: Study) -> HttpResponse:
+    """Makes a key and shows it, this once."""
+    name = request.POST.get("name", "")
+    try:
+        token = make_key(study, researcher_of(request), name)
+    except StudyError as error:
+        return _downloads_response(request, study, str(error), 400)
+    return _downloads_response(request, study, made=token)
+
+
+@study_page("view")
+@require_POST
+def key_end(request: HttpRequest, study: Study, key: int) -> HttpResponse:
+    try:
+        end_key(study, key, researcher_of(request))
+    except StudyError as error:
+        return _downloads_response(request, study, str(error), 403)
+    return redirect("dashboard:downloads", study.slug)
 
 
 @study_page("view")
@@ -117,6 +153,29 @@ def log(request: HttpRequest, study: Study) -> HttpResponse:
     entries += [LogEntry(at, "", f"Export {digest[:12]} was made.") for at, digest in releases]
     entries.sort(key=lambda entry: entry.at, reverse=True)
     return study_response(request, study, "log", {"page": page_of(request, entries, LOG_PER_PAGE)})
+
+
+def _withheld(study: Study, origin: str) -> str:
+    """Why the data of that origin may not leave; empty if they may."""
+    offer = next((offer for offer in _offers(study) if offer.origin == origin), None)
+    return offer.withheld if offer else "Nobody of this origin has come."
+
+
+def _archive(study: Study, wanted: Mapping[str, str], user: User, way: str = "") -> FileResponse:
+    """The export as an attachment, noted in the log."""
+    origin, is_cleaned = wanted["origin"], wanted["cleaned"] == "cleaned"
+    archive: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115, the response closes it
+    name = f"{study.slug}-{origin}-{'cleaned' if is_cleaned else 'raw'}"
+    digest = _write(study, origin, is_cleaned, name, archive)
+    included = "those who passed" if is_cleaned else "all sittings"
+    what = " ".join(filter(None, (f"the data of {origin} sittings ({included})", way)))
+    record(study, user, f"Downloaded {what}, export {digest[:12]}.")
+    archive.seek(0)
+    return FileResponse(archive, as_attachment=True, filename=f"{name}.zip", content_type="application/zip")
+
+
+def _plain(text: str, status: int) -> HttpResponse:
+    return HttpResponse(f"{text}\n", content_type="text/plain; charset=utf-8", status=status)
 
 
 def _milestones(study: Study) -> Iterable[LogEntry]:
@@ -164,7 +223,7 @@ def _write(study: Study, origin: str, is_cleaned: bool, name: str, archive: IO[b
 
 
 def _downloads_response(
-    request: HttpRequest, study: Study, problem: str = "", status: int = 200
+    request: HttpRequest, study: Study, problem: str = "", status: int = 200, made: str = ""
 ) -> HttpResponse:
     reports = Report.objects.filter(study=study).values_list("origin", "sealed")
     sealed_now = {origin: seal.sealed for origin, seal in seals(study, list(COUNTED)).items()}
@@ -176,5 +235,8 @@ def _downloads_response(
             if sealed or not sealed_now[origin]
         ],
         "problem": problem,
+        "keys": keys_of(study),
+        "address": f"{settings.BASE_URL}{reverse('data', args=[study.slug])}",
+        "made": made,
     }
     return study_response(request, study, "downloads", content, status=status)

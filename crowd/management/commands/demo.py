@@ -32,7 +32,13 @@ from experiments.terminal import Terminal
 from stimuli.datasets.photographs import cut
 
 PHOTOGRAPHS = "grass-or-gravel"
-PARTICIPANTS = 240
+PARTICIPANTS = 80
+"""Ten in each condition of the usual study: enough to see what a report says, and soon there."""
+
+SCENARIO_PARTICIPANTS = 240
+ITEMS = 60
+"""So many are drawn for that few people, if no number is given: each is answered nearly as often as in the
+whole study."""
 
 
 class Command(StudyCommand):
@@ -128,7 +134,8 @@ class Asked:
         definition = load_study(path)
         if is_filled:
             return cls(path, definition, None, {}, is_scenario)
-        wanted, changes = scaled(definition, participants)
+        usual = SCENARIO_PARTICIPANTS if is_scenario else None
+        wanted, changes = scaled(definition, participants or usual)
         if is_scenario:
             changes = {**changes, "metrics": metric_tables()}
         return cls(path, definition, wanted, changes, is_scenario)
@@ -156,6 +163,8 @@ class Asked:
             unseen = UNSEEN if self.is_scenario else 0
         steps("Compare with controls: the same observers with spoiled and with perfect explanations.")
         controls = demo.print_controls(study, self.path.parent, seed, terminal, told, unseen)
+        steps("Look for faults of the explanations; a study is measured before people come.")
+        demo.print_faults(study, self.path.parent, terminal)
         return coming, scenario_of(study, report, controls) if self.is_scenario else None
 
 
@@ -225,11 +234,8 @@ def scaled(definition: StudyDefinition, participants: int | None) -> tuple[int, 
     paradigm, design = get_paradigm(definition.paradigm), design_of(definition)
     planned = tuple(PlanCondition(c.name, c.role, 0) for c in definition.conditions)
     pool = Pool((), planned, (), definition.stimuli.balance, 0, 0)
-    if participants is None:
-        participants = usual_participants(definition, pool)
-    if participants < 1:
-        raise StudyError(f"--participants {participants}: at least 1 is needed.")
-    wanted = math.ceil(participants / count) * count
+    coming = participants or usual_participants(definition, pool)
+    wanted = math.ceil(coming / count) * count
     slots = paradigm.pilot_slots(design, pool, wanted + demo.WALK_INS)
     follow = slots > paradigm.pilot_slots(design, pool, 1)
     if not follow:
@@ -237,8 +243,11 @@ def scaled(definition: StudyDefinition, participants: int | None) -> tuple[int, 
         return wanted, {"design": {**definition.design, **more}} if more else {}
     if all(condition.slots == slots for condition in definition.conditions):
         return wanted, {}
+    fewer = {}
+    if participants is None and definition.stimuli.items > ITEMS:
+        fewer = {"stimuli": {**definition.stimuli.model_dump(mode="json", exclude_none=True), "items": ITEMS}}
     tables = [condition.model_dump(mode="json", exclude_none=True) for condition in definition.conditions]
-    return wanted, {"conditions": [{**table, "slots": slots} for table in tables]}
+    return wanted, {"conditions": [{**table, "slots": slots} for table in tables], **fewer}
 
 
 def usual_participants(definition: StudyDefinition, pool: Pool) -> int:

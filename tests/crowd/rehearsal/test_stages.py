@@ -18,8 +18,6 @@ from tests.experiments.protocols import SOLVE, staged
 @pytest.mark.parametrize(
     ("slug", "wanted", "changes"),
     [
-        # 8 x 31 places, of which 8 are for visitors.
-        ("wolf-or-husky", 240, {}),
         # Each of 64 leads judges the solutions of both sources, one at a time.
         ("digit-answers", 56, {}),
         ("digits-by-label", 56, {}),
@@ -31,10 +29,21 @@ def test_as_many_people_come_as_a_shipped_study_has_places_for(
     assert scaled(load_study(find_study(slug)), None) == (wanted, changes)
 
 
+def test_the_usual_demo_is_small_and_that_of_240_people_is_the_file_s() -> None:
+    definition = load_study(find_study("wolf-or-husky"))
+    wanted, changes = scaled(definition, None)
+    # 8 x 11 places, of which 8 are for visitors; 3 blocks of 5 + 7 trials fit 60 items.
+    assert wanted == 80 and {table["slots"] for table in changes["conditions"]} == {11}
+    whole = definition.stimuli.model_dump(mode="json", exclude_none=True)
+    assert whole["items"] == 120 and changes["stimuli"] == {**whole, "items": 60}
+    load_study(find_study("wolf-or-husky"), changes=changes)
+    assert scaled(definition, 240) == (240, {})
+
+
 def test_a_stage_of_lists_alone_gets_one_more_solver_of_each_task_for_visitors() -> None:
     definition = load_study(find_study("find-the-digit"))
     wanted, changes = scaled(definition, None)
-    assert wanted == 240 and changes == {"design": {**definition.design, "solutions_per_task": 2}}
+    assert wanted == 80 and changes == {"design": {**definition.design, "solutions_per_task": 2}}
 
 
 def test_the_shipped_stages_are_found_from_either(tmp_path: Path) -> None:
