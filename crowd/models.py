@@ -453,6 +453,21 @@ class DataKey(models.Model):
         return self.name
 
 
+class SavedFilter(models.Model):
+    """A filter of the participants' list that one login keeps (people/saved.py)."""
+
+    study = models.ForeignKey("experiments.Study", on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    name = models.CharField(max_length=40)
+    query = models.CharField(max_length=300)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["study", "user", "name"], name="filter_once")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class LastTime(models.Model):
     """When something of the installation last happened: a look for trouble, a backup."""
 

@@ -27,12 +27,22 @@ POSTED = {
     "answered",
     "quality_try",
     "person_note",
+    "save_filter",
+    "remove_filter",
     "new_key",
     "key_end",
 }
 POSTED |= {"release_places", "acknowledge"}
 VALUES = {"stimulus": "0", "kind": "image", "origin": "human", "session": str(uuid.UUID(int=1))}
-VALUES |= {"posting": "1", "act": "pause", "payout": "1", "letter": "1", "submission": "1", "key": "1"}
+VALUES |= {
+    "posting": "1",
+    "act": "pause",
+    "payout": "1",
+    "letter": "1",
+    "submission": "1",
+    "key": "1",
+    "number": "1",
+}
 OF_ONE = {
     "picture",
     "posting_add",

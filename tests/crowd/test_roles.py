@@ -44,6 +44,9 @@ TABLE: dict[str, tuple[Verb, Verb]] = {
     "quality_values": ((ALL, 200), (ALL, 405)),
     "quality_try": ((ALL, 405), (ALL, 302)),
     "participants": ((ALL, 200), (ALL, 405)),
+    "save_filter": ((ALL, 405), (ALL, 302)),
+    "remove_filter": ((ALL, 405), (ALL, 302)),
+    "compare": ((ALL, 200), (ALL, 405)),
     "raters": ((ALL, 200), (ALL, 405)),
     "participant": ((ALL, 200), (ALL, 405)),
     "person_note": (("run", 405), ("run", 302)),
@@ -151,7 +154,7 @@ def world(db: None, store_folder: Any) -> dict[str, Any]:
     return {
         **{"slug": study.slug, "session": people["ada"].pk, "stimulus": stimulus.pk, "kind": "image"},
         **{"posting": posting.pk, "act": "pause", "submission": row.pk, "payout": payout.pk},
-        **{"letter": message.pk, "origin": "human", "token": "x", "key": 1},
+        **{"letter": message.pk, "origin": "human", "token": "x", "key": 1, "number": 1},
     }
 
 

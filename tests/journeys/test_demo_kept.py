@@ -96,6 +96,8 @@ def run_all(commands: set[str], study: str, file: Path, data: Path, to: Path) ->
         filled = filled.replace(" SLUG ", f" {study} ").replace("FOLDER", f"{to}/backup")
         # A file outside of the shipped studies and STUDY_DIRS is named by its path.
         filled = filled.replace(f"study_check {study}", f"study_check {file}")
+        copy = f"{file} my-{study} --to {shlex.quote(str(to))}/copy"
+        filled = filled.replace(f"copy_study {study} my-{study}", f"copy_study {copy}")
         filled = re.sub(r"(--out )(\S+)", rf"\1{shlex.quote(str(to))}/\2", filled)
         done = run_as_printed(filled, data)
         assert done.returncode == 0, (filled, done.stderr[-600:])

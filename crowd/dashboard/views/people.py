@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.db.models import Count, F, Q
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
@@ -26,6 +26,7 @@ from crowd.dashboard.views.remedies import work_content
 from crowd.models import PersonNote
 from crowd.people.exclusions import can_be_left_out, events_of, medians_of
 from crowd.people.notes import TEXT_MAX, note_on
+from crowd.people.saved import filters_saved, remove_filter, save_filter
 from crowd.people.seals import seal
 from crowd.people.viewing import note_record
 from crowd.platforms import has_service
@@ -86,8 +87,32 @@ def participants(request: HttpRequest, study: Study) -> HttpResponse:
         "asked": asked,
         "kept": [(key, value) for key, value in request.GET.items() if key in ("origin", "status", "sort")],
         "has_raters": has_raters(study),
+        "saved": filters_saved(study, researcher_of(request)),
+        "query": request.GET.urlencode(),
     }
     return study_response(request, study, "participants", content)
+
+
+@study_page("view")
+@require_POST
+def save(request: HttpRequest, study: Study) -> HttpResponse:
+    """Keeps the filter that the page shows, for this login."""
+    chosen = QueryDict(request.POST.get("query", ""))
+    try:
+        kept = save_filter(study, researcher_of(request), request.POST.get("name", ""), chosen.dict())
+    except StudyError as error:
+        messages.error(request, str(error))
+        query = chosen.urlencode()
+    else:
+        query = kept.query
+    return redirect(f"{reverse('dashboard:participants', args=[study.slug])}?{query}")
+
+
+@study_page("view")
+@require_POST
+def unsave(request: HttpRequest, study: Study, number: int) -> HttpResponse:
+    remove_filter(study, researcher_of(request), number)
+    return redirect("dashboard:participants", study.slug)
 
 
 def _is_listed(sitting: SessionRow) -> bool:

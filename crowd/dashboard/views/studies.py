@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from crowd.dashboard.access import researcher, researcher_of, study_page
+from crowd.dashboard.compared import differences, facts
 from crowd.dashboard.counts import UNPLACED, places_of
 from crowd.dashboard.layout import page_of, study_response
 from crowd.dashboard.postings import mode_word, title_of
@@ -25,6 +26,7 @@ from experiments.models import Session, Slot, Study
 from stimuli.errors import OtherPackage
 
 PER_PAGE = 50
+COMPARED = 200
 RUNNING = ("gates", "assigned", "running")
 
 
@@ -51,6 +53,21 @@ def studies(request: HttpRequest) -> HttpResponse:
     )
     lines = [{"study": s, "slots": slots.get(s.pk), "arrived": arrived.get(s.pk, 0)} for s in page]
     return render(request, "dashboard/studies.html", {"lines": lines, "page": page})
+
+
+@study_page("view")
+@require_safe
+def compare(request: HttpRequest, study: Study) -> HttpResponse:
+    """What differs between this study and another that the login may look at."""
+    others = studies_of(researcher_of(request)).exclude(pk=study.pk).order_by("-created_at", "-pk")
+    other = others.filter(slug=request.GET.get("with", "")).first()
+    content = {
+        "others": others.values_list("slug", "title")[:COMPARED],
+        "other": other,
+        "differences": differences(study, other) if other else [],
+        "facts": facts(study, other) if other else [],
+    }
+    return study_response(request, study, "compare", content, current="downloads")
 
 
 @study_page("run")
