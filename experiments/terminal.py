@@ -16,6 +16,7 @@ from rich.text import Text
 
 SHOW_AFTER_S = 2.0
 NO_BREAK = "\N{NO-BREAK SPACE}"
+LINE_MAX = 100
 GAP = 2
 """Spaces between the columns of a table."""
 
@@ -71,8 +72,9 @@ class Terminal:
             rate = f"{done / elapsed:.1f}/s" if elapsed > 0 and done else ""
             self.bars.update(task, completed=done, total=total, rate=rate)
 
-    def line(self, text: str, style: str | None = None) -> None:
-        self.console.print(text, markup=False, style=style)
+    def line(self, text: str, style: str | None = None, *, is_whole: bool = False) -> None:
+        """A sentence, in lines of at most LINE_MAX at a terminal. `is_whole`: to be copied, so never broken."""
+        self.console.print(text if is_whole else lined(text, self.console), markup=False, style=style)
 
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Numbers to the right, words to the left. Nothing is cut off: a row that is too wide for a terminal
@@ -86,6 +88,17 @@ class Terminal:
         self.line(title, "bold")
         self.console.print(table, markup=False)
         sys.stdout.flush()
+
+
+def lined(text: str, console: Console) -> str:
+    """The text in lines that are read with ease, words whole; as it is in a pipe."""
+    if not console.is_terminal:
+        return text
+    width = min(LINE_MAX, console.width)
+    return "\n".join(
+        textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+        for line in text.split("\n")
+    )
 
 
 def whole_table(

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from analysis.reports.base import MARK_WORDS, UNSEALED, Table
 from analysis.reports.report import Report
-from experiments.terminal import whole_table
+from experiments.terminal import lined, whole_table
 
 
 def print_report(report: Report, console: Console | None = None) -> None:
@@ -16,13 +16,13 @@ def print_report(report: Report, console: Console | None = None) -> None:
     out.print(Text(f"{report.facts.title} ({report.facts.slug})", style="bold"))
     for line in (report.heading, report.facts.note):
         if line:
-            out.print(Text(line, style="yellow"))
+            out.print(Text(lined(line, out), style="yellow"))
     if report.origin not in UNSEALED:
-        out.print(Text(report.seal.sentence))
-    out.print(Text(flow_line(report)))
+        out.print(Text(lined(report.seal.sentence, out)))
+    out.print(Text(lined(flow_line(report), out)))
     for main in report.main:
         for sentence in main.sentences:
-            out.print(Text(sentence))
+            out.print(Text(lined(sentence, out)))
         if main.table is not None:
             print_table(main.table, out, MARK_WORDS.get(main.mark, ""))
 
@@ -45,4 +45,4 @@ def print_table(table: Table, out: Console, mark: str = "") -> None:
     # A pipe gets one line per row, however long.
     out.print(whole_table([heads[index] for index in shown], cells, numeric, out), soft_wrap=True)
     if table.note:
-        out.print(Text(table.note, style="dim"))
+        out.print(Text(lined(table.note, out), style="dim"))

@@ -380,7 +380,7 @@ def print_addresses(
     ]
     terminal.line("")
     for word, what in lines:
-        terminal.line(f"{word:<18} {what}")
+        terminal.line(f"{word:<18} {what}", is_whole=True)
     terminal.line("Ctrl-C stops the server.")
 
 

@@ -68,3 +68,21 @@ def test_words_that_are_wider_than_a_terminal_are_not_lost() -> None:
     whole = "\n".join(printed(20, piped=False))
     for word in ("integrated_gradients", "arctic fox 0/5", "[0.40, 0.70],", "p 0.300"):
         assert word in whole
+
+
+@pytest.mark.parametrize(("width", "most"), [(60, 60), (100, 100), (160, 100)])
+def test_sentences_stand_in_short_lines_at_a_terminal_alone(width: int, most: int) -> None:
+    told = "one two three " * 40 + "https://example.org/" + "x" * 120
+    terminal, out = Terminal(), StringIO()
+    terminal.console = Console(file=out, width=width, force_terminal=True, no_color=True, soft_wrap=True)
+    terminal.line(f"\nStep 1. {told}")
+    lines = out.getvalue().splitlines()
+    assert lines[0] == "" and " ".join(line.strip() for line in lines[1:]) == f"Step 1. {told}"
+    assert max(len(line) for line in lines[:-1]) in range(most - 6, most + 1) and len(lines[-1]) == 140
+    out.truncate(0)
+    terminal.line(told, is_whole=True)
+    assert told in out.getvalue()
+    piped = StringIO()
+    terminal.console = Console(file=piped, width=width, soft_wrap=True)
+    terminal.line(told)
+    assert piped.getvalue() == f"{told}\n"
