@@ -73,7 +73,7 @@ class Terminal:
             self.bars.update(task, completed=done, total=total, rate=rate)
 
     def line(self, text: str, style: str | None = None, *, is_whole: bool = False) -> None:
-        """A sentence, in lines of at most LINE_MAX at a terminal. `is_whole`: to be copied, so never broken."""
+        """A sentence, in lines of at most LINE_MAX at a terminal. `is_whole`: it is there to be copied."""
         self.console.print(text if is_whole else lined(text, self.console), markup=False, style=style)
 
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -74,7 +74,7 @@ def test_words_that_are_wider_than_a_terminal_are_not_lost() -> None:
 def test_sentences_stand_in_short_lines_at_a_terminal_alone(width: int, most: int) -> None:
     told = "one two three " * 40 + "https://example.org/" + "x" * 120
     terminal, out = Terminal(), StringIO()
-    terminal.console = Console(file=out, width=width, force_terminal=True, no_color=True, soft_wrap=True)
+    terminal.console = Console(file=out, width=width, force_terminal=True, highlight=False, soft_wrap=True)
     terminal.line(f"\nStep 1. {told}")
     lines = out.getvalue().splitlines()
     assert lines[0] == "" and " ".join(line.strip() for line in lines[1:]) == f"Step 1. {told}"
@@ -83,6 +83,6 @@ def test_sentences_stand_in_short_lines_at_a_terminal_alone(width: int, most: in
     terminal.line(told, is_whole=True)
     assert told in out.getvalue()
     piped = StringIO()
-    terminal.console = Console(file=piped, width=width, soft_wrap=True)
+    terminal.console = Console(file=piped, width=width, highlight=False, soft_wrap=True)
     terminal.line(told)
     assert piped.getvalue() == f"{told}\n"
