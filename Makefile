@@ -10,7 +10,7 @@ help:             ## this list
 	@sed -n 's/^\([a-z]*\): *## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 	@echo "One study, its people, its money: .venv/bin/legible"
 
-.PHONY: help setup demo test prove pictures lint fmt schema bench
+.PHONY: help setup demo test prove pictures site lint fmt schema bench
 
 setup:            ## everything, development tools included
 	$(INSTALL) dev
@@ -32,6 +32,12 @@ pictures:         ## those of the README, from the demo; every page of a partici
 	@test -f var/demo/legible.sqlite3 || $(PY) manage.py demo --no-serve
 	@LEGIBLE_VAR=var/demo $(PY) manage.py showcase
 	@$(PY) manage.py screenshots $(or $(STUDY),wolf-or-husky) --all-windows --to var/pictures
+
+site:             ## the documentation as a site with search, in var/site
+	$(INSTALL) dev
+	@mkdir -p var && $(PY) manage.py spectacular --format openapi-json --file var/schema.json
+	@.venv/bin/sphinx-build -q -W --keep-going -c docs . var/site
+	@echo "var/site/docs/index.html"
 
 lint:             ## lint and types alone
 	$(INSTALL) dev

@@ -22,7 +22,7 @@ from stimuli.store import LocalStore
 from stimuli.store.files import keep_region, region_file
 from tests.world import draft_study, opened_study, silent, write_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases("what rows name")]
+pytestmark = pytest.mark.django_db
 
 
 def other_study(folder: Path, slug: str) -> Study:
@@ -49,6 +49,7 @@ def aged(store: LocalStore, days: float) -> None:
         os.utime(path, (at, at))
 
 
+@pytest.mark.both_databases("what rows name")
 def test_what_stays_is_what_the_other_study_alone_has(tmp_path: Path, store: LocalStore) -> None:
     kept = opened_study(write_study(tmp_path / "kept"))
     prune("--remove")
@@ -127,6 +128,7 @@ def test_a_stimulus_that_a_study_took_meanwhile_stays(tmp_path: Path, store: Loc
     assert set(Stimulus.objects.values_list("key", flat=True)) == set(picture_keys(again))
 
 
+@pytest.mark.both_databases("parameters are JSON")
 def test_networks_and_regions_of_a_study_stay_and_unknown_files_are_not_touched(
     tmp_path: Path, store: LocalStore
 ) -> None:
