@@ -76,7 +76,7 @@ def said() -> Iterator[str]:
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     yield node.value
                 elif isinstance(node, ast.JoinedStr):
-                    yield "".join(v.value if isinstance(v, ast.Constant) else "\0" for v in node.values)
+                    yield "".join(str(v.value) if isinstance(v, ast.Constant) else "\0" for v in node.values)
 
 
 def test_it_explains_messages_that_there_are() -> None:
