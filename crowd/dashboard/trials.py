@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import Min
+from django.urls import reverse
 
 from crowd.dashboard.charts import Bar, Chart, Mark
+from crowd.joining.entry import preview_query
 from experiments.kinds import get_kind
 from experiments.kinds.base import INSTRUCTED, REPEAT, TrialView
 from experiments.kinds.scoring import is_as_asked
@@ -38,10 +40,12 @@ SLOWEST = 0.95
 @dataclass(frozen=True, slots=True)
 class TrialLine:
     """One trial. `verdict` is "yes" or "no" for a check (and, once results are open, for an answer that
-    counts), else empty; `picture` the primary key of a stimulus that shows the item, `part` which file of it.
+    counts), else empty; `picture` the primary key of a stimulus that shows the item, `part` which file of it;
+    `seen` where the trial is seen as people see it, once results are open.
     """
 
     number: int
+    seen: str
     block: int
     phase: str
     check: str
@@ -53,6 +57,7 @@ class TrialLine:
     given: str
     key: str
     rt_ms: int | None
+    shown_ms: int | None
     late: bool
     verdict: str
     events: tuple[str, ...]
@@ -76,10 +81,19 @@ def trialled(session: Session, is_sealed: bool) -> Trialled:
     seen = Event.objects.filter(session=session, trial__isnull=False, kind__in=EVENT_WORDS)
     for position, kind in seen.values_list("trial__position", "kind"):
         events[position][kind] += 1
+    study, slot, page = session.study, session.slot, reverse("join", args=[session.study.slug])
     shown, nothing = _shown(session, is_sealed), _Shown("", None, "")
     views = [(card.view, shown.get(card.view.position, nothing)) for card in cards]
     lines = [
-        _line(view, given.get(view.position), events[view.position], of, is_sealed) for view, of in views
+        _line(
+            view,
+            given.get(view.position),
+            events[view.position],
+            of,
+            "" if is_sealed else f"{page}?{preview_query(study, slot.ordinal, view.position)}",
+            is_sealed,
+        )
+        for view, of in views
     ]
     checks = [line for line in lines if line.check and line.verdict]
     passed = sum(line.verdict == "yes" for line in checks)
@@ -115,8 +129,13 @@ def _shown(session: Session, is_sealed: bool) -> dict[int, _Shown]:
 
 
 def _line(
-    view: TrialView, answer: Response | None, events: Counter[str], shown: _Shown, is_sealed: bool
-) -> TrialLine:  # fmt: skip
+    view: TrialView,
+    answer: Response | None,
+    events: Counter[str],
+    shown: _Shown,
+    seen: str,
+    is_sealed: bool,
+) -> TrialLine:
     kind = get_kind(view.kind)
     verdict = ""
     if answer is not None and view.check:
@@ -126,6 +145,7 @@ def _line(
     context = answer.context if answer is not None else {}
     return TrialLine(
         number=view.position + 1,
+        seen=seen,
         block=view.block + 1,
         phase=PHASES.get(view.phase, view.phase),
         check=CHECKS.get(view.check, view.check),
@@ -138,6 +158,8 @@ def _line(
         given=", ".join(kind.answers(answer.value)) if answer is not None else "",
         key=str(context.get("key") or ", ".join(map(str, context.get("keys") or ()))),
         rt_ms=answer.rt_ms if answer is not None else None,
+        # An answer that is given after the page has gone on is never before it was shown.
+        shown_ms=max(answer.shown_ms, answer.rt_ms) if answer is not None else None,
         late=answer.late if answer is not None else False,
         verdict=verdict,
         events=tuple(
