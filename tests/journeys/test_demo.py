@@ -85,7 +85,7 @@ def test_it_shows_the_whole_life_of_a_study(project_env: dict[str, str], study_f
     assert re.search(r"F\(3, 4\) = |No group has any variance", printed)
     before, controls = printed.split("Controls of the observers")
     assert "Computational observers, not people. Who comes (seed " in before
-    said = re.findall(r"^(\w+) +\S.* (\d+)%$", before, re.MULTILINE)
+    said = re.findall(r"^(\w+) +\S.* (\d+)% *$", before, re.MULTILINE)
     assert ",".join(f"{kind}={int(share) / 100:g}" for kind, share in said) == DEFAULT_MIX
     assert "Computational observers, not people." in controls
     report = json.loads((Path(project_env["LEGIBLE_VAR"]) / "controls.json").read_text())
