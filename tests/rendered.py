@@ -14,6 +14,7 @@ from pathlib import Path
 
 from django.conf import settings
 
+from experiments.pruning import INSTALLATIONS
 from stimuli.build import build, missing
 from stimuli.models import Stimulus
 from tests.databases import FOLDER_VARIABLE, only_one
@@ -41,7 +42,8 @@ def build_once(keys: Sequence[str]) -> None:
 def keep(keys: Sequence[str], store: Path, archive: Path) -> None:
     rows = list(Stimulus.objects.filter(key__in=keys).values("key", *COLUMNS))
     for path in store.rglob("*.*"):
-        if path.is_file():
+        # Which database names the files is no part of them.
+        if path.is_file() and path.parent.name != INSTALLATIONS:
             copy(path, archive / path.relative_to(store))
     # The rows come last: they say that the files are whole.
     (archive / "rows").write_bytes(pickle.dumps(rows))

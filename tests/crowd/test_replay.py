@@ -28,10 +28,10 @@ WATCH = """() => {
 }"""
 
 
-def begun(study: Study, page: Page, speed: str) -> int:
+def begun(study: Study, page: Page, speed: str, answers: int | None = None) -> int:
     """Plays a person's record, on a clock that stands; how many trials it has. The page's own script is not
     needed, and there is no server for it."""
-    session = stored.sitting(study, "ada", condition="control")
+    session = stored.sitting(study, "ada", condition="control", answers=answers)
     Response.objects.filter(session=session).update(rt_ms=RT_MS, shown_ms=SHOWN_MS)
     Response.objects.filter(session=session, position=UNANSWERED - 1).delete()
     address = f"/studies/{study.slug}/participants/{session.pk}/"
@@ -54,6 +54,22 @@ def test_it_plays_every_trial_in_order_with_its_answer(study: Study, page: Page)
     assert page.evaluate("window.seen") == expected
     assert page.get_by_role("button", name="Play as it went").is_visible(), "it has stopped by itself"
     assert page.locator("tr[data-now]").count() == 0
+
+
+def test_it_ends_with_the_last_answer_of_a_person_who_left(study: Study, page: Page) -> None:
+    count = begun(study, page, "16", answers=UNANSWERED + 2)
+    page.clock.run_for(count * (SHOWN_MS + 16 * TICK_MS))
+    seen = page.evaluate("window.seen")
+    assert count > UNANSWERED + 2 and seen[-1] == f"Trial {UNANSWERED + 2}: {RT_MS} ms"
+    assert page.get_by_role("button", name="Play as it went").is_visible()
+
+
+def test_nothing_is_played_of_a_person_without_an_answer(study: Study, page: Page) -> None:
+    session = stored.sitting(study, "ada", condition="control", answers=0)
+    address = f"/studies/{study.slug}/participants/{session.pk}/"
+    page.set_content(login("bo", "view").get(address).content.decode())
+    page.add_script_tag(path=str(SCRIPT))
+    assert page.get_by_role("button", name="Play as it went").count() == 0
 
 
 def test_the_answer_comes_when_it_was_given(study: Study, page: Page) -> None:

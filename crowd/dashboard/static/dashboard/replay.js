@@ -5,7 +5,9 @@ const TICK_MS = 40;
 const UNANSWERED_MS = 800;
 
 function replay(box) {
-  const rows = [...document.querySelectorAll("tr[data-shown-ms]")];
+  const planned = [...document.querySelectorAll("tr[data-shown-ms]")];
+  // Nothing is known of what came after the last answer: who left never saw it.
+  const rows = planned.slice(0, planned.findLastIndex((row) => row.dataset.rtMs !== "") + 1);
   const [play, speed, stage] = ["button", "select", ".stage"].map((name) => box.querySelector(name));
   const part = (name) => stage.querySelector(`.${name}`);
   let timer = 0;
