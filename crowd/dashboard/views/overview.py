@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -26,6 +27,8 @@ from crowd.dashboard.counts import (
 from crowd.dashboard.layout import study_response
 from crowd.dashboard.ledger import modes_of, spending_of
 from crowd.dashboard.money import money_of
+from crowd.dashboard.steps import next_step
+from crowd.ground.roles import roles_of
 from crowd.models import Alert
 from experiments.models import Study
 
@@ -39,8 +42,15 @@ def overview(request: HttpRequest, study: Study) -> HttpResponse:
 @study_page("view")
 @require_safe
 def live(request: HttpRequest, study: Study) -> HttpResponse:
-    """The part of the overview that is updated live."""
-    return render(request, "dashboard/parts/live.html", {"study": study, **snapshot(study)})
+    """The part of the overview that is updated live, and the header's next step, which counts the same."""
+    content = snapshot(study)
+    around = {
+        "study": study,
+        "step": next_step(study, content["places"], content["drawing"]),
+        "may": roles_of(cast(User, request.user), study),
+        "is_fresh": True,
+    }
+    return render(request, "dashboard/parts/live.html", {**around, **content})
 
 
 @study_page("view")

@@ -22,6 +22,17 @@ function replace(box, text) {
     if (part && left) part.scrollLeft = left;
   }
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  box.querySelectorAll("template[data-replaces]").forEach(replaceOutside);
+}
+
+// What stands elsewhere on the page, but says the same numbers. It stays if it says the same as before.
+function replaceOutside(part) {
+  const old = document.querySelector(part.dataset.replaces);
+  const fresh = part.content.firstElementChild;
+  part.remove();
+  if (!old || old.textContent === fresh.textContent || old.contains(document.activeElement)) return;
+  fresh.querySelectorAll("[data-copy]").forEach(offerCopy);
+  old.replaceWith(fresh);
 }
 
 async function refresh(box) {
