@@ -14,6 +14,7 @@ import pandas as pd
 from analysis.frames import by_hand
 from analysis.reports.base import Data, Figure, SlotFacts, StudyFacts
 from analysis.reports.figures import INK, Look, canvas
+from experiments.paradigms.screening import rule_word
 
 BEFORE_WORDS = {"declined": "did not consent", "gates": "still at the gates, or gone"}
 AFTER_WORDS = {"incomplete": "left", "withdrawn": "withdrew", "screened": "excluded"}
@@ -68,7 +69,8 @@ def _reason(status: str, reasons: str, words: Mapping[str, str]) -> str:
         return LEFT_OUT
     broken = json.loads(reasons or "[]")
     if broken and status not in ("incomplete", "withdrawn", "declined"):
-        return str(broken[0]["rule"]).replace("_", " ")
+        word = rule_word(str(broken[0]["rule"]))
+        return word[:1].lower() + word[1:]
     return words.get(status, status.replace("_", " ") if words is BEFORE_WORDS else RUNNING)
 
 

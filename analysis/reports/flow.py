@@ -16,6 +16,7 @@ from analysis.reports.consort import consort_content, consort_figure
 from analysis.reports.figures import Look
 from analysis.reports.formats import NONE, finding, p_sentence, p_value, percent
 from analysis.stats.proportions import RateComparison, compare_rates
+from experiments.paradigms.screening import rule_word
 
 STEP_WORDS = {
     "arrived": "Arrived",
@@ -266,7 +267,7 @@ def _exclusion_table(entries: list[dict[str, Any]], facts: StudyFacts) -> Table:
     labels = tuple(group.label for group in facts.slots)
     rows = tuple(
         (
-            e["rule"].replace("_", " "),
+            rule_word(e["rule"]),
             e["timing"],
             str(e["count"]),
             *(NONE if n is None else str(n) for n in e["by_condition"].values()),

@@ -13,6 +13,8 @@ from analysis.reports.figures import Look, as_svg
 from analysis.reports.page_style import STYLE
 from analysis.reports.report import Report
 
+UPRIGHT = 8
+"""More columns of numbers than these have their headings along the column: a page is not that wide."""
 ORIGIN_WORDS = {
     "human": "people",
     "simulated": "simulated observers",
@@ -123,8 +125,9 @@ def _table(table: Table, swatches: dict[str, str]) -> str:
     )
     rows = "".join(f"<tr>{_cells(row, table, swatches)}</tr>" for row in table.rows)
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
+    many = ' class="many"' if len(table.columns) - table.left > UPRIGHT else ""
     return (
-        f'<div class="table" role="region" aria-label="{escape(table.title)}" tabindex="0"><table>'
+        f'<div class="table" role="region" aria-label="{escape(table.title)}" tabindex="0"><table{many}>'
         f"<caption>{escape(table.title)}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody>{rows}</tbody></table></div>{note}"
     )

@@ -45,6 +45,10 @@ tbody tr:last-child>*{border-bottom:1.5px solid var(--ink)}
 .n{text-align:right}
 td.n{white-space:nowrap}
 td:last-child:not(.n){overflow-wrap:anywhere;min-width:9rem}
+.many thead .n{writing-mode:sideways-lr;
+text-align:left;vertical-align:bottom;line-height:1.25;max-height:11rem}
+.many th,.many td{padding-left:.3rem;padding-right:.3rem}
+.many tbody th{white-space:normal}
 .dot{display:inline-block;width:.62em;height:.62em;margin-right:.5em;border-radius:50%}
 .note,figcaption{margin:.45rem 0 0;color:var(--soft);font-size:.8125rem;line-height:1.45;max-width:50rem}
 figure{margin:1.75rem 0 0}

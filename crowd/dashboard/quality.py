@@ -15,12 +15,11 @@ from django.db.models import Count, Max
 from django.utils import timezone
 
 from crowd.dashboard.charts import Chart, columns, histogram
-from crowd.dashboard.templatetags.words import rule_word
 from experiments.gates.plan import gate_plan
 from experiments.judging import fill_measures
 from experiments.kinds.base import INSTRUCTED, REPEAT
 from experiments.models import Gate, Response, Session, Slot, Study
-from experiments.paradigms.screening import RULES, Limit, Rule, is_beyond, read_rules
+from experiments.paradigms.screening import RULES, Limit, Rule, is_beyond, read_rules, rule_word
 from experiments.selectors import arm_of, definition_of
 
 GATES = {name.removesuffix("_attempts_max"): name for name, kind in RULES.items() if kind.timing == "before"}

@@ -61,6 +61,32 @@ RULES: dict[str, RuleKind] = {
     "incomplete": RuleKind("after", "answers to all trials; always acts", 0, 1),
 }
 
+RULE_WORDS = {
+    "practice_attempts_max": "Failed the practice",
+    "quiz_attempts_max": "Failed the quiz",
+    "training_attempts_max": "Failed the training",
+    "lane": "No place for this person",
+    "instructed_share_min": "Missed instructed checks",
+    "repeat_share_min": "Missed repeat checks",
+    "known_share_min": "Missed known tasks",
+    "total_minutes": "Too fast or too slow",
+    "fastest_median_ms": "Answered too fast",
+    "side_share_max": "Nearly always one answer",
+    "straight_share_max": "One answer to all questions of a page",
+    "fastest_rating_ms": "Rated too fast",
+    "incomplete": "Did not finish",
+    "withdrawn": "Withdrew",
+    "surplus": "Surplus: the place had gone on",
+    "unanswered": "A model gave no answer that can be read",
+    "excluded_by_hand": "Left out by hand",
+}
+"""Rules, and other reasons to leave a sitting out, as pages and reports name them."""
+
+
+def rule_word(rule: str) -> str:
+    """A rule in words; one that is not listed keeps its name."""
+    return RULE_WORDS.get(rule) or rule.replace("_", " ").capitalize()
+
 
 def _strictest(kind: RuleKind, name: str) -> Limit:
     """A limit that (nearly) every value is beyond, so that a judge tells the value."""

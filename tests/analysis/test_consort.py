@@ -57,11 +57,11 @@ def test_it_counts_a_person_once_under_the_first_reason() -> None:
     boxes = flow_of(PEOPLE).content["consort"]
     assert {each["reason"]: each["n"] for each in boxes["not_assigned"]["reasons"]} == {
         "did not consent": 1,
-        "quiz attempts max": 1,
+        "failed the quiz": 1,
         "still at the gates, or gone": 1,
     }
     by = {group["group"]: group for group in boxes["groups"]}
-    assert by["control"]["reasons"] == [{"reason": "total minutes", "n": 1}]
+    assert by["control"]["reasons"] == [{"reason": "too fast or too slow", "n": 1}]
     assert {each["reason"] for each in by["grad_cam"]["reasons"]} == {
         "withdrew",
         "not finished or not judged yet",

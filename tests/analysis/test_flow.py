@@ -161,7 +161,7 @@ def test_it_compares_two_conditions_even_if_the_third_is_empty() -> None:
 def test_it_names_rules_as_people_read_them() -> None:
     flow = flow_of([person("screened", "control", RULES), person("declined", "", ("no_consent",))])
     names = {row[0] for row in flow.tables[2].rows}
-    assert names == {"no consent", "total minutes", "instructed share min", RULES[2]}
+    assert names == {"No consent", "Too fast or too slow", "Missed instructed checks", RULES[2]}
     rule = next(e for e in flow.content["exclusions"] if e["rule"] == "no_consent")
     assert rule["test"] is None, "nobody had a condition yet"
 

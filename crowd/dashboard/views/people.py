@@ -20,7 +20,6 @@ from crowd.dashboard.counts import ORIGIN_WORDS, UNPLACED
 from crowd.dashboard.layout import choices, headings, page_of, study_response
 from crowd.dashboard.raters import has_raters, raters_of
 from crowd.dashboard.sittings import STATUSES, SessionRow, filters_of, named, namer, sittings
-from crowd.dashboard.templatetags.words import rule_word
 from crowd.dashboard.trials import trialled
 from crowd.dashboard.views.remedies import work_content
 from crowd.models import PersonNote
@@ -33,6 +32,7 @@ from crowd.platforms import has_service
 from experiments.errors import StudyError
 from experiments.gates.plates import ANSWERS
 from experiments.models import Session, Study
+from experiments.paradigms.screening import rule_word
 
 PER_PAGE = 50
 SORTS = {

@@ -21,10 +21,9 @@ from crowd.dashboard.counts import COUNTED, ORIGIN_WORDS, origins_of, places_of
 from crowd.dashboard.layout import choices, study_response
 from crowd.dashboard.ledger import modes_of, spending_of
 from crowd.dashboard.quality import can_be_tried, limit_word, watched, what_if
-from crowd.dashboard.templatetags.words import rule_word
 from crowd.people.viewing import note_limit
 from experiments.models import Study
-from experiments.paradigms.screening import Limit
+from experiments.paradigms.screening import Limit, rule_word
 
 TRIED_SHOWN = 10
 
