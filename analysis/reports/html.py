@@ -38,8 +38,7 @@ def page(report: Report) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="robots" content="noindex"><link rel="icon" href="data:,">'
         f"<title>{escape(facts.title)} \N{MIDDLE DOT} report</title><style>{STYLE}</style></head><body>"
-        f"{_header(report)}{_banners(report)}{_numbers(report)}"
-        f"{_contents(parts)}<main>{body}</main>"
+        f"{_header(report)}<main>{_banners(report)}{_numbers(report)}{_contents(parts)}{body}</main>"
         f"{_footer(report)}</body></html>\n"
     )
 
@@ -68,8 +67,8 @@ def document(title: str, heading: str, sentences: Sequence[str], tables: Sequenc
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<link rel="icon" href="data:,"><title>{escape(title)}</title><style>{STYLE}</style></head><body>'
         f"<header><h1>{escape(title)}</h1></header>"
-        f'<p class="banner observers"><strong>{escape(heading)}</strong></p>'
-        f"<main><section>{body}{words}</section></main></body></html>\n"
+        f'<main><p class="banner observers"><strong>{escape(heading)}</strong></p>'
+        f"<section>{body}{words}</section></main></body></html>\n"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from analysis.reports.html import page as report_page
 from tests.analysis.test_reports import report_of, with_status
 from tests.analysis.worlds import facts, frames_of
+from tests.journeys.geometry import axe_findings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -25,6 +27,7 @@ TOO_WIDE = """() => [...document.querySelectorAll('.table')]
     .map(box => box.getAttribute('aria-label'))"""
 
 
+@cache
 def written() -> str:
     rng = np.random.default_rng(12)
     frames = frames_of({name: rng.binomial(7, 0.6, (12, 3)) for name in NAMES})
@@ -54,3 +57,4 @@ def test_a_phone_scrolls_tables_not_the_page(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.set_content(written())
     assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert axe_findings(page) == []
