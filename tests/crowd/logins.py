@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from django.contrib.auth.models import User
 from django.test import Client
@@ -10,6 +12,11 @@ from django.test import Client
 from crowd.models import Identity, Payout, Posting, StudyRole, Submission
 from experiments.models import Study
 from tests.analysis import stored
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Route
+
+STATIC = Path(__file__).parents[2] / "crowd" / "dashboard" / "static"
 
 
 def login(name: str, *roles: str, study: Study | None = None, **more: Any) -> Client:
@@ -19,6 +26,25 @@ def login(name: str, *roles: str, study: Study | None = None, **more: Any) -> Cl
     client = Client()
     client.force_login(user)
     return client
+
+
+def served(page: Page, desk: Client, *paths: str) -> None:
+    """From now on the browser gets these pages as this login has them now, with scripts and styles; all else
+    cannot be reached. Rows are read before, because Django refuses to while the browser is asked."""
+    bodies = {path: desk.get(path).content for path in paths}
+
+    def answer(route: Route) -> None:
+        address = urlsplit(route.request.url)
+        path = f"{address.path}?{address.query}".rstrip("?")
+        if path in bodies:
+            route.fulfill(body=bodies[path], content_type="text/html; charset=utf-8")
+        elif path.startswith("/static/"):
+            stem, _, kind = Path(path.removeprefix("/static/")).as_posix().partition(".")
+            route.fulfill(path=STATIC / f"{stem}.{kind.rpartition('.')[2]}")
+        else:
+            route.abort()
+
+    page.route("**/*", answer)
 
 
 def posting_of(study: Study) -> Posting:

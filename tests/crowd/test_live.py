@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,14 +10,12 @@ import pytest
 from crowd.models import Posting
 from experiments.models import Study
 from tests.analysis import stored
-from tests.crowd.logins import login
+from tests.crowd.logins import login, served
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route
+    from playwright.sync_api import Page
 
 pytestmark = [pytest.mark.django_db, pytest.mark.browser]
-SCRIPT = Path(__file__).parents[2] / "crowd" / "dashboard" / "static" / "dashboard" / "dashboard.js"
-DESK = "http://desk.test"
 
 
 def free(page: Page) -> tuple[int, int]:
@@ -31,27 +28,15 @@ def free(page: Page) -> tuple[int, int]:
 
 def test_header_and_table_agree_after_people_came(study: Study, page: Page) -> None:
     Posting.objects.create(study=study, platform="local", mode="live")
-    desk = login("bo", "view")
-    root = f"{DESK}/studies/{study.slug}/"
-    parts: dict[str, bytes] = {}
-
-    def serve(route: Route) -> None:
-        path = route.request.url.removeprefix(DESK)
-        if path in parts:
-            route.fulfill(body=parts[path], content_type="text/html; charset=utf-8")
-        else:
-            route.abort()
-
-    parts[f"/studies/{study.slug}/"] = desk.get(f"/studies/{study.slug}/").content
-    page.route("**/*", serve)
+    desk, root = login("bo", "view"), f"/studies/{study.slug}/"
+    served(page, desk, root)
     page.clock.install()
-    page.goto(root)
-    page.add_script_tag(content=SCRIPT.read_text())
+    page.goto(f"http://desk.test{root}")
     before = free(page)
     assert before[0] == before[1]
     for number in range(3):
         stored.sitting(study, f"person-{number}", condition="control")
-    parts[f"/studies/{study.slug}/live/"] = desk.get(f"/studies/{study.slug}/live/").content
+    served(page, desk, f"{root}live/")
     with page.expect_response("**/live/"):
         page.clock.run_for(6_000)
     page.wait_for_function("document.querySelectorAll('[data-replaces]').length === 0")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Avg, Count, F, QuerySet
+from django.db.models import F, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
@@ -18,6 +16,7 @@ from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.counts import drawing_of
 from crowd.dashboard.layout import choices, page_of, study_response
 from crowd.dashboard.measured import LEGEND, measured_of
+from crowd.dashboard.sheet import Measure, lines_of, measures_of, ordered, orders_of, people_right
 from crowd.people.seals import printed_name
 from crowd.recruiting.measured import acknowledge_as
 from experiments.drafts import picture_keys
@@ -30,7 +29,8 @@ from stimuli.errors import NotRendered, StoreSilent
 from stimuli.models import Stimulus
 from stimuli.store.media import read_media
 
-PER_PAGE = 12
+PER_PAGE, ALL = 12, 400
+"""Items on a page; the second is for paper."""
 FILES = {
     "image": "image_file",
     "explanation": "explanation_file",
@@ -40,45 +40,20 @@ FILES = {
 GROUPS_SHOWN = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One item under one condition. `same_as` names a condition to the left whose picture is identical."""
-
-    stimulus: Stimulus | None
-    label: str
-    kind: str
-    same_as: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class StimulusRow:
-    item: Item
-    is_right: bool
-    cells: tuple[Cell, ...]
-
-
 @study_page("view")
 @require_safe
 def stimuli(request: HttpRequest, study: Study) -> HttpResponse:
     drawing = drawing_of(study)
-    answer = request.GET.get("answer", "")
-    items = _chosen(Item.objects.filter(study=study, copy_of=None), answer)
-    page = page_of(request, items.order_by("key"), PER_PAGE)
     conditions = list(study.conditions.order_by("ordinal"))
-    page.object_list = _lines(list(page.object_list), conditions)
     groups = _identical(study) if drawing.done else []
-    measures = _measures(study, conditions)
+    measures = measures_of(study, conditions)
     content = {
         "measures": measures,
         "drawing": drawing,
-        "page": page,
         "columns": [condition_label(condition.name) for condition in conditions],
-        "answers": choices(
-            request, "answer", {"": "All", "right": "Model right", "wrong": "Model wrong"}, answer
-        ),
+        **_sheet(request, study, conditions, measures),
         "groups": groups[:GROUPS_SHOWN],
         "groups_left": max(0, len(groups) - GROUPS_SHOWN),
-        "is_filtered": bool(answer),
         "quality": measured_of(study, conditions),
         "is_draft_with_methods": study.state == Study.State.DRAFT and any(c.explainer for c in conditions),
         "quality_legend": LEGEND,
@@ -132,60 +107,36 @@ def _chosen(items: QuerySet[Item, Item], answer: str) -> QuerySet[Item, Item]:
     return items
 
 
-def _lines(items: list[Item], conditions: list[Condition]) -> list[StimulusRow]:
-    rows = Rendering.objects.filter(item__in=items).select_related("stimulus").order_by("variant")
-    by_cell: dict[tuple[int, int], Stimulus] = {}
-    for row in rows:
-        # Of several solutions of one source the first one stands for all.
-        by_cell.setdefault((row.item_id, row.condition_id), row.stimulus)
-    lines = []
-    for item in items:
-        seen: dict[str, str] = {}
-        cells = []
-        for condition in conditions:
-            stimulus = by_cell.get((item.pk, condition.pk))
-            label = condition_label(condition.name)
-            digest = stimulus.picture_digest if stimulus else ""
-            same_as = seen.get(digest, "") if digest else ""
-            seen.setdefault(digest, label)
-            kind = "explanation" if stimulus and stimulus.explanation_file else "image"
-            cells.append(Cell(stimulus, label, kind, same_as))
-        lines.append(StimulusRow(item, item.truth == item.predicted, tuple(cells)))
-    return lines
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """Means of one metric by condition, in the order of the columns; empty if nothing is measured."""
-
-    metric: str
-    settings: str
-    unit: str
-    better: str
-    count: int
-    means: tuple[str, ...]
-
-
-def _measures(study: Study, conditions: list[Condition]) -> list[Measure]:
-    """What the automatic metrics say of each condition: no person's answer is in it, so nothing is sealed."""
-    of = "stimulus__measurements__"
-    names = [f"{of}{name}" for name in ("key", "metric", "parameters", "unit", "better")]
-    rows = Rendering.objects.filter(item__study=study, **{f"{of}value__isnull": False})
-    by_metric: defaultdict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
-    for row in rows.values("condition_id", *names).annotate(mean=Avg(f"{of}value"), count=Count("pk")):
-        by_metric[row[f"{of}key"]][row["condition_id"]] = row
-    measures = []
-    for by_condition in by_metric.values():
-        first = next(iter(by_condition.values()))
-        settings = ", ".join(
-            f"{name} {json.dumps(value)}" for name, value in first[f"{of}parameters"].items()
-        )
-        means = tuple(f"{by_condition[c.pk]['mean']:.4g}" if c.pk in by_condition else "" for c in conditions)
-        count = sum(row["count"] for row in by_condition.values())
-        measures.append(
-            Measure(first[f"{of}metric"], settings, first[f"{of}unit"], first[f"{of}better"], count, means)
-        )
-    return sorted(measures, key=lambda measure: (measure.metric, measure.settings))
+def _sheet(
+    request: HttpRequest, study: Study, conditions: list[Condition], measures: list[Measure]
+) -> dict[str, Any]:
+    """The items that were asked for, in their order, and the choices above them."""
+    asked = request.GET.get
+    answer, length = asked("answer", ""), asked("items", "")
+    metrics = {"": "None"} | {m.key: f"{m.metric} {m.settings}".strip() for m in measures}
+    metric = asked("metric", "") if asked("metric") in metrics else ""
+    people = people_right(study)
+    orders = orders_of(metric, people)
+    order = asked("order", "") if asked("order") in orders else ""
+    items = _chosen(Item.objects.filter(study=study, copy_of=None), answer)
+    keys = ordered(items, order, metric, people)
+    page = page_of(request, keys, ALL if length == "all" else PER_PAGE)
+    shown = Item.objects.in_bulk(list(page.object_list))
+    rows = lines_of([shown[key] for key in page.object_list], conditions, metric, people)
+    page.object_list = rows
+    answers = {"": "All", "right": "Model right", "wrong": "Model wrong"}
+    lengths = {"": f"{PER_PAGE} on a page", "all": "All, to print"}
+    return {
+        "page": page,
+        # A picture that was not scrolled to may be missing on paper.
+        "loading": "eager" if length == "all" else "lazy",
+        "filters": (
+            ("Items", choices(request, "answer", answers, answer)),
+            ("Order", choices(request, "order", orders, order)),
+            *([("Metric", choices(request, "metric", metrics, metric))] if measures else []),
+            *([("Show", choices(request, "items", lengths, length))] if len(keys) > PER_PAGE else []),
+        ),
+    }
 
 
 def _identical(study: Study) -> list[list[str]]:
