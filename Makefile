@@ -27,10 +27,11 @@ prove:            ## proofs of hours, with tables in docs/evidence/; PARTS="cras
 	$(INSTALL) dev
 	@$(PY) setup/prove.py --seed $(or $(SEED),0) $(PARTS)
 
-pictures:         ## those of the README, from the demo; every page of a participant, in var/pictures; STUDY=leaves
+pictures:         ## those of README and docs, from the demo; every page of a participant, in var/pictures; STUDY=leaves
 	$(INSTALL) dev
 	@test -f var/demo/legible.sqlite3 || $(PY) manage.py demo --no-serve
 	@LEGIBLE_VAR=var/demo $(PY) manage.py showcase
+	@$(PY) manage.py gallery
 	@$(PY) manage.py screenshots $(or $(STUDY),wolf-or-husky) --all-windows --to var/pictures
 
 site:             ## the documentation as a site with search, in var/site

@@ -17,6 +17,7 @@ GROUPS: dict[str, tuple[tuple[str, str], ...]] = {
         ("login_link", "login_link"),
         ("screenshots", "screenshots wolf-or-husky"),
         ("showcase", "showcase --to pictures"),
+        ("gallery", "gallery --to pictures"),
     ),
     "Prepare a study": (
         ("copy_study", "copy_study wolf-or-husky my-first-study"),
