@@ -109,6 +109,14 @@ PROOFS = (
         ),
     ),
     Proof(
+        "long",
+        "Every test that `make test` leaves out because it takes long passes.",
+        (
+            tests("postgresql", "-m", "long and not sqlite_only", workers="2"),
+            tests("sqlite", "-m", "long and (both_databases or sqlite_only)", database="sqlite", workers="2"),
+        ),
+    ),
+    Proof(
         "flood",
         "Fifty people finish, ten of them behind the flooding address, while 5,000 invented arrivals come "
         "from one address and one network of IPv6 to a study of 200 places.",

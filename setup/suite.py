@@ -7,7 +7,7 @@ how long each took and which tests were slow. Exits 1 if a part failed.
 SQLite: `@pytest.mark.sqlite_only("…")`. `sqlite` runs that, and again those tests whose result may depend on
 the database: `@pytest.mark.both_databases("locks")`. `fast` is for use while you
 work, and runs only if it is named: the test files that were quick when they were last measured
-(tests/seconds.txt), on SQLite.
+(tests/seconds.txt), on SQLite. Tests that are marked `long` are left to `make prove`.
 """
 
 import os
@@ -62,7 +62,7 @@ def pytest_command(
     marks: str, database: str, *more: str, workers: int = WORKERS, share: str = "worksteal"
 ) -> tuple[str, ...]:
     options = ("--database", database, "-n", str(workers), "--dist", share, "--durations", str(SLOWEST))
-    return (sys.executable, "-m", "pytest", "-q", "-m", marks, *options, *more)
+    return (sys.executable, "-m", "pytest", "-q", "-m", f"{marks} and not long", *options, *more)
 
 
 LINT = (sys.executable, "-m", "ruff", "check", ".")

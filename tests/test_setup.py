@@ -298,6 +298,7 @@ def test_it_names_the_slowest_tests_of_all_parts(
         ({"sqlite_only"}, 1),
         ({"browser"}, 1),
         ({"pure", "browser"}, 1),
+        ({"long"}, 0),
     ],
 )
 def test_it_runs_every_test_in_one_part_or_on_both_databases(marks: set[str], count: int) -> None:

@@ -87,6 +87,7 @@ def test_it_tells_drift_and_both_studies_methods(tmp_path: Path, store_folder: P
     assert "extension" not in make_report(parent, "human").json()
 
 
+@pytest.mark.long
 def test_it_pools_nothing_without_the_plan_or_beyond_the_margin(tmp_path: Path, store_folder: Path) -> None:
     _, later = studies(tmp_path, "[extension]\ndrift_points = 5\npool = true\n")
     section = next(s for s in make_report(later, "human").sections if s.key == "extension")
@@ -94,6 +95,7 @@ def test_it_pools_nothing_without_the_plan_or_beyond_the_margin(tmp_path: Path, 
     assert "do not count as one" in section.paragraphs[1] and "they are not" in section.paragraphs[2]
 
 
+@pytest.mark.long
 def test_methods_are_listed_once_all_results_are_open(tmp_path: Path, store_folder: Path) -> None:
     parent, later = studies(tmp_path)
     told = methods_of(parent, "human")
@@ -122,6 +124,7 @@ def test_methods_are_listed_once_all_results_are_open(tmp_path: Path, store_fold
     assert sections["extension"].content is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("table_format", ["csv", "parquet"])
 def test_a_package_gives_all_but_what_needs_the_parent(
     tmp_path: Path, store_folder: Path, table_format: str

@@ -398,6 +398,7 @@ def test_an_ablation_varies_the_sentence_of_concepts_and_the_label(
     assert "decision" in told["concepts as reasons"][0] and told["label left out"][1] == "none"
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_kept_predictions_stand_in_the_report_as_predicted(study: Study, tmp_path: Path) -> None:
     """Beside the ratings, under a name of their own, and once."""

@@ -28,6 +28,7 @@ from tests.analysis.test_packages import STUDIES, alike, closed, without_time
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("paradigm", STUDIES)
 def test_a_report_of_the_held_columns_is_that_of_all(paradigm: str, tmp_path: Path) -> None:
     """A reporter that reads another column of `trials` fails here; so does one that asks whether it is

@@ -100,6 +100,7 @@ def test_it_gives_the_numbers_of_the_report(
     assert not manifest.check(folder).problems, "the script wrote into the package"
 
 
+@pytest.mark.long
 def test_it_takes_the_level_of_the_plan(script: Callable[..., tuple[Numbers, str]], tmp_path: Path) -> None:
     study = opened(12, preregistration={"alpha": 0.01})
     full(study)
@@ -109,6 +110,7 @@ def test_it_takes_the_level_of_the_plan(script: Callable[..., tuple[Numbers, str
     assert agrees(expected(report), numbers) > 40
 
 
+@pytest.mark.long
 def test_it_keeps_the_rules_for_few_people_and_uneven_plans(
     script: Callable[..., tuple[Numbers, str]], tmp_path: Path
 ) -> None:
@@ -131,6 +133,7 @@ def test_both_languages_name_the_same_that_they_leave_out(paradigm: str) -> None
     assert re.findall(r'"(.+)"', of_r) == list(module.NOT_RE_RUN) != []
 
 
+@pytest.mark.long
 def test_it_says_when_nobody_is_a_person(script: Callable[..., tuple[Numbers, str]], tmp_path: Path) -> None:
     study = opened(slots=6)
     full(study, origin="simulated")

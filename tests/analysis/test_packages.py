@@ -186,6 +186,7 @@ def test_it_names_the_changed_file_and_makes_no_report(tmp_path: Path) -> None:
     assert not (tmp_path / "r").exists()
 
 
+@pytest.mark.long
 def test_a_cleaned_package_tells_what_it_cannot_give(tmp_path: Path) -> None:
     study = closed(predicted(tmp_path))
     before = without_time(make_report(study, "human").json())
@@ -206,6 +207,7 @@ def test_a_cleaned_package_tells_what_it_cannot_give(tmp_path: Path) -> None:
     assert "What the package cannot give" in page
 
 
+@pytest.mark.long
 def test_a_cleaned_package_without_anybody_lost_gives_the_whole_report(tmp_path: Path) -> None:
     study = opened()
     full(study)
@@ -215,6 +217,7 @@ def test_a_cleaned_package_without_anybody_lost_gives_the_whole_report(tmp_path:
     assert alike(without_time(made), before)
 
 
+@pytest.mark.long
 def test_the_pseudonyms_of_a_release_are_those_of_its_report(tmp_path: Path) -> None:
     study = closed(predicted(tmp_path))
     export_study(study, tmp_path / "package", Request(release="public"))
@@ -237,6 +240,7 @@ def test_a_sealed_package_tells_no_result(tmp_path: Path) -> None:
     assert made["sealed"] and "Sealed until" in printed
 
 
+@pytest.mark.long
 def test_each_origin_has_its_own_report(tmp_path: Path) -> None:
     study = closed(predicted(tmp_path))
     sitting(study, "sim", condition="control", origin="simulated")

@@ -48,6 +48,7 @@ def study(db: None) -> Study:
     return study
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("table", TABLES)
 def test_it_says_the_same_as_the_csv_with_the_same_types(study: Study, tmp_path: Path, table: str) -> None:
     for name in ("csv", "parquet"):

@@ -55,6 +55,7 @@ def test_it_keeps_one_report_per_origin(study: Study) -> None:
     }
 
 
+@pytest.mark.long
 def test_it_writes_json_html_and_figures(study: Study, tmp_path: Path) -> None:
     full(study)
     out = StringIO()

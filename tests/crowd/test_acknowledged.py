@@ -113,6 +113,7 @@ def test_a_form_that_codes_the_answer_is_published_live_only_by_name(
         assert posting.state == "open"
 
 
+@pytest.mark.long
 def test_the_caption_of_the_main_table_says_who_went_on_and_why(
     tmp_path: Path, store_folder: Path, spoilt: None
 ) -> None:
@@ -155,6 +156,7 @@ def test_honest_material_is_published_without_a_word(
     assert all(row["items"] == min(MEASURED_MAX, 56) for row in study.quality["conditions"])
 
 
+@pytest.mark.long
 def test_it_is_measured_once_and_the_same_again(tmp_path: Path, store_folder: Path, spoilt: None) -> None:
     study = opened(written(tmp_path, min_view_ms=SHOWN_AT_TEST))
     files = {path for path in store_folder.rglob("*") if path.is_file()}

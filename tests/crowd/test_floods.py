@@ -81,6 +81,7 @@ class Flooding:
                 visitor.arrive()
 
 
+@pytest.mark.long
 def test_it_lets_fifty_people_in_through_a_flood(
     tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch, scale: Scale
 ) -> None:
@@ -303,6 +304,7 @@ def test_it_releases_no_one_whom_the_platform_confirms(small: Study) -> None:
         assert Slot.objects.filter(holder=ada.session()).exists()
 
 
+@pytest.mark.long
 def test_it_asks_a_platform_no_more_often_than_it_may() -> None:
     """Invented ids do not become a flood of calls to the platform."""
     with simulated("prolific") as sim:

@@ -101,6 +101,7 @@ def test_what_the_view_cuts_off_is_told(tmp_path: Path, trained: Trained, outcom
     assert "The view cuts off 0.25 of a picture on average, 0.50 at most." in outcome(path)[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("params", "sentence"),
     [
@@ -169,6 +170,7 @@ VIT = 'builder = "timm", builder_params = { name = "vit_tiny_patch16_224", class
 VIT += ", input_px = 64"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["collapsed", "resnet18", "vit"])
 @pytest.mark.parametrize("balance", ["none", "prediction_x_correct"])
 def test_a_network_that_knows_nothing_is_refused_with_the_true_cause(

@@ -63,6 +63,7 @@ def printed(capsys: pytest.CaptureFixture[str], path: Path, *options: str) -> st
     return " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.long
 def test_the_page_s_study_is_checked_without_a_warning_and_opens(
     letters: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -85,6 +86,7 @@ def test_the_page_s_study_is_checked_without_a_warning_and_opens(
     assert {"text" in row for row in study.practice} == {True}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("slug", ["sentiment", "sorted-sentences"])
 def test_the_shipped_studies_of_texts_are_checked_without_a_warning(
     slug: str, capsys: pytest.CaptureFixture[str], store_folder: Path
@@ -191,6 +193,7 @@ def test_the_pre_experiment_is_planned_and_its_blind_way_told(
     assert "Warning: the answer that is not the true class is right in 1.00 of the test trials" in told
 
 
+@pytest.mark.long
 def test_a_run_without_training_is_planned_and_opens(
     letters: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -204,6 +207,7 @@ def test_a_run_without_training_is_planned_and_opens(
     assert study.state == "open" and kinds == {"predict", "instructed"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("task", "classes", "sizes"),
     [

@@ -100,6 +100,7 @@ BY_HAND: dict[str, tuple[int, ...]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_people_who_are_paid_by_hand_read_what_the_policy_says(small: Study, outcome: str) -> None:
     """Computed by hand: the ledger has no rows for people with a plain address."""
@@ -117,6 +118,7 @@ def test_people_who_are_paid_by_hand_read_what_the_policy_says(small: Study, out
             session.study.slots.update(kept=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("platform", ["prolific", "mturk", "local"])
 @pytest.mark.parametrize("policy", list(POLICIES))
 @pytest.mark.parametrize("erase", [False, True])

@@ -66,6 +66,7 @@ def test_it_preregisters_the_analysis_of_the_paradigm_and_of_no_other(
     assert not [word for word in ("Dunnett", "ANOVA", "Utility", "Between subjects") if word in rated]
 
 
+@pytest.mark.long
 def test_what_is_printed_is_what_opening_stores(
     tmp_path: Path, store_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

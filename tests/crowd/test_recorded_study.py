@@ -100,6 +100,7 @@ def test_it_checks_every_form_and_stores_nothing(
     assert not [path for path in store_folder.rglob("*") if path.is_file() and "recorded" in path.parts]
 
 
+@pytest.mark.long
 def test_it_shows_every_form_to_people_and_exports_it(study_file: Path) -> None:
     study = world.opened_study(study_file)
     met: dict[str, list[str]] = {}

@@ -250,6 +250,7 @@ def test_words_that_are_marked_for_one_answer_only_are_told(
     assert "which answer it explains" in said(quality, seen_with_answer=False)
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_it_looks_at_concepts_beside_maps(tmp_path: Path, store_folder: Path, check: Check) -> None:
     path = write(tmp_path, "rating", "rating", CONCEPTS, sources=PLANTED)
@@ -264,6 +265,7 @@ def test_it_looks_at_concepts_beside_maps(tmp_path: Path, store_folder: Path, ch
     assert "concepts 12" in check(path, "--quality", "12")
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_it_counts_lists_that_name_what_speaks_against_the_answer(
     tmp_path: Path, store_folder: Path, check: Check, monkeypatch: pytest.MonkeyPatch

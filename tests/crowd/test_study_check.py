@@ -83,6 +83,7 @@ TWO_STEPS = '{ name = "integrated_gradients", steps = 2 }'
 THREE_STEPS = '{ name = "integrated_gradients", steps = 3 }'
 
 
+@pytest.mark.long
 def test_it_names_conditions_that_look_alike_before_anything_is_built(
     tmp_path: Path, store_folder: Path, check: Check
 ) -> None:
@@ -94,6 +95,7 @@ def test_it_names_conditions_that_look_alike_before_anything_is_built(
     assert "look alike" not in check(path, "--pictures", "0")
 
 
+@pytest.mark.long
 def test_it_looks_at_more_pictures_once_they_are_there(
     tmp_path: Path, store_folder: Path, check: Check
 ) -> None:
@@ -137,6 +139,7 @@ def test_it_refuses_both_sides_of_methods_without_a_sign(
     assert "The form of explanations" in printed and "could be made and drawn" not in printed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "float64", "float32"])
 def test_it_says_from_which_precision_weights_were_cast(
     tmp_path: Path, store_folder: Path, check: Check, kind: str
@@ -152,6 +155,7 @@ def test_it_says_from_which_precision_weights_were_cast(
     assert (told in printed) == (kind != "float32") and ("were cast" in printed) == (kind != "float32")
 
 
+@pytest.mark.long
 def test_it_says_which_maps_have_a_sign_and_what_is_cut_away(
     tmp_path: Path, store_folder: Path, check: Check
 ) -> None:
@@ -217,6 +221,7 @@ def test_pool_and_accuracy_come_before_a_shortage_is_refused(
     assert POOL in printed and "Its accuracy on them: 0.50 (28 of 56;" in printed
 
 
+@pytest.mark.long
 def test_it_measures_what_the_study_names(tmp_path: Path, store_folder: Path) -> None:
     path = study_with(tmp_path, few=TWO_STEPS)
     metrics = '[[metrics]]\nname = "deletion"\nsteps = 5\n[[metrics]]\nname = "method_similarity"\n[texts]'

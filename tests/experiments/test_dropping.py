@@ -155,6 +155,7 @@ def turned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(IntegratedGradients, "explain", explain)
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 @pytest.mark.parametrize("rules", ['["look_alike"]', '["flat", "look_alike"]'])
 def test_it_drops_exactly_those_on_which_conditions_look_alike(

@@ -96,6 +96,7 @@ def test_a_trial_shows_the_stimulus_of_the_solution_that_it_names(judged: Study)
         assert trial.stimulus_id == stimuli[trial.extra["solution"]]
 
 
+@pytest.mark.long
 def test_who_cannot_say_has_a_mark_as_well_that_shows_nothing(tasks: Study, tmp_path: Path) -> None:
     """So that nothing but the picture itself differs on the wire."""
     mute = Solution.objects.filter(study=tasks, use="solution", item__use="task", source="people")
@@ -318,6 +319,7 @@ def test_a_review_on_another_grid_is_refused(tasks: Study, tmp_path: Path) -> No
         draft_study(path)
 
 
+@pytest.mark.long
 def test_a_source_without_solutions_and_solutions_without_source_are_refused(
     tasks: Study, tmp_path: Path
 ) -> None:

@@ -87,6 +87,7 @@ def test_opening_finds_the_longest_picture_of_each_part(small: Study, settings: 
     assert len(small.picture_bytes) == 5
 
 
+@pytest.mark.long
 def test_no_two_addresses_share_their_bytes_and_the_pixels_are_the_stored_ones(
     three: list[Session], settings: Settings
 ) -> None:
@@ -197,6 +198,7 @@ def test_no_study_opens_with_a_spoilt_picture(draft: Study, settings: Settings) 
 # Studies from before, and other stores
 
 
+@pytest.mark.long
 def test_a_study_that_was_opened_before_is_measured_when_it_is_opened_again(
     small: Study, three: list[Session]
 ) -> None:

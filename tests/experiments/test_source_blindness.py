@@ -200,6 +200,7 @@ def is_model(row: HandedOut) -> bool:
     return row.is_model
 
 
+@pytest.mark.long
 def test_nothing_tells_the_source(tmp_path: Path, scale: Scale) -> None:
     leads = scale.of(LEADS_SHORT, LEADS_FULL)
     judged = judged_by(leads, tmp_path)
@@ -232,6 +233,7 @@ def test_nothing_tells_the_source(tmp_path: Path, scale: Scale) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("leak", ["reply", "picture", pytest.param("time", marks=pytest.mark.full)])
 def test_a_byte_or_twenty_milliseconds_are_found(
     judged: Study, leak: str, settings: Any, monkeypatch: pytest.MonkeyPatch

@@ -72,6 +72,7 @@ def test_items_that_are_not_what_was_solved_are_refused(
 # Regions
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("region", "words"),
     [

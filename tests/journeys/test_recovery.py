@@ -180,6 +180,7 @@ def test_it_finds_no_more_than_chance_where_nothing_was_planted(crowd: Crowd, sc
     assert max(rejected) <= most, rejected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("statistics", "notice"),
     [
