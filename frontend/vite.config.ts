@@ -21,6 +21,8 @@ export default defineConfig(({ mode }) => ({
   },
   test: {
     environment: "jsdom",
+    // A slow machine is no fault of the page.
+    testTimeout: 60_000,
     // @jspsych/test-utils speaks of a global `expect`.
     globals: true,
     restoreMocks: true,

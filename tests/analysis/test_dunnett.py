@@ -72,6 +72,7 @@ def test_it_stays_exact_for_very_unequal_groups() -> None:
         assert plain <= mine.p <= min(1.0, 2 * plain)
 
 
+@pytest.mark.long
 def test_separate_variances_keep_the_level_that_equal_ones_lose() -> None:
     """150 null studies; the control has the fewest people and three times the spread."""
     rng = np.random.default_rng(6)

@@ -19,6 +19,7 @@ def test_it_follows_the_background_and_not_the_animal(planted: Callable[[str], P
     assert np.mean(biased.answers_after("animal") != before) <= 0.2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "cue", "rest"),
     [
@@ -42,6 +43,7 @@ def test_it_is_wrong_on_about_half_of_the_biased_items(planted: Callable[[str], 
     assert 0.4 <= np.mean(biased.answers() != biased.truths()) <= 0.6
 
 
+@pytest.mark.long
 def test_it_follows_the_margin_of_a_leaf_and_not_its_veins(planted: Callable[[str], Planted]) -> None:
     strategy = planted("strategy")
     before = strategy.answers()
