@@ -352,6 +352,7 @@ def test_what_is_rated_next_makes_the_next_study(study: Study, tmp_path: Path) -
         call_command("rate_next", scorer, study.slug, "--out", str(tmp_path / "next.toml"))
 
 
+@pytest.mark.long
 @pytest.mark.pure
 def test_an_ablation_leaves_out_one_part_at_a_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -278,6 +278,7 @@ def test_it_refuses_the_facts_of_another_version() -> None:
         parse(text.replace('"extra": []', '"extra": 3'))
 
 
+@pytest.mark.long
 def test_it_needs_no_table_of_the_database(tmp_path: Path) -> None:
     """Another process, whose database is an empty file: as on a stranger's machine."""
     study = closed(predicted(tmp_path))

@@ -196,6 +196,7 @@ def test_a_registry_is_named_once_and_then_stays(study: Study) -> None:
     assert told["witness"].startswith("Registered at https://osf.io/abc12, as the author says")
 
 
+@pytest.mark.long
 def test_the_stored_report_is_made_again_when_a_departure_comes(study: Study) -> None:
     full(study)
     assert refresh_report(study, "human").json["preregistration"]["departures"] == []

@@ -202,6 +202,7 @@ def test_what_is_not_known_is_not_called_clean(tmp_path: Path, store_folder: Pat
     assert said in page and "No warning about the stimuli." not in page
 
 
+@pytest.mark.long
 def test_a_method_that_shows_nothing_is_warned_of(
     tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -150,7 +150,12 @@ def test_it_pays_a_large_batch_only_when_its_total_is_typed(
 
 @pytest.mark.parametrize(
     ("platform", "kind"),
-    [*(("prolific", kind) for kind in KINDS), ("mturk", "5xx_before"), ("mturk", "lost_answer")],
+    [
+        ("prolific", "lost_answer"),
+        ("mturk", "lost_answer"),
+        pytest.param("mturk", "5xx_before", marks=pytest.mark.long),
+        *(pytest.param("prolific", kind, marks=pytest.mark.long) for kind in KINDS if kind != "lost_answer"),
+    ],
 )
 def test_it_pays_once_if_any_call_fails(platform: str, kind: str) -> None:
     """A run with the fault at its first call, at its second, … until a run has fewer calls than that."""

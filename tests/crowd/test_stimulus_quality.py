@@ -317,6 +317,7 @@ def test_sentences_and_pictures_made_elsewhere_have_one_target(
     assert "Unknown, which is not clean: whether the form of an explanation tells" in printed
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_it_says_whether_placebos_are_told_by_their_looks(
     tmp_path: Path, store_folder: Path, check: Check
@@ -351,6 +352,7 @@ def test_copies_whose_explanation_does_not_change_are_told_beyond_half(alike: in
     assert CLEAN.copies_words == ""
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_explanations_of_changed_copies_are_counted(tmp_path: Path, store_folder: Path) -> None:
     """The same counts before a study is opened, of it when opened, and by hand from the drawn fields."""

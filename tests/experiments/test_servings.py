@@ -101,6 +101,7 @@ def test_no_two_addresses_share_their_bytes_and_the_pixels_are_the_stored_ones(
     assert len(served) == sum(len(dict(media_files(session))) for session in three) > 1.5 * len(pictures)
 
 
+@pytest.mark.long
 def test_the_length_says_nothing_about_the_picture(
     small: Study, three: list[Session], settings: Settings
 ) -> None:

@@ -253,6 +253,7 @@ def test_an_unpadded_picture_would_tell(judged: Study) -> None:
     assert len({len(current_store().get(file)) for file in files}) > 10
 
 
+@pytest.mark.long
 def test_the_same_code_runs_for_every_source_and_use(judged: Study) -> None:
     """Our own functions in the order of their first calls, when a review that was handed out is asked for
     again. The first review of a session has no answer before it to tell of; all others are alike."""

@@ -105,6 +105,7 @@ def _answers(url: str) -> int:
     return int(count)
 
 
+@pytest.mark.long
 def test_half_a_backup_is_none(
     server_env: dict[str, str], study: Study, store_folder: Path, tmp_path: Path
 ) -> None:

@@ -162,6 +162,7 @@ def test_it_covers_the_planted_utility_as_often_as_it_says(crowd: Crowd, scale: 
     assert missed <= binom.ppf(0.999, len(seeds(scale)), 0.05)
 
 
+@pytest.mark.long
 def test_it_finds_no_more_than_chance_where_nothing_was_planted(crowd: Crowd, scale: Scale) -> None:
     """People differ from each other, conditions do not."""
     crowd.answer(crowd.planted(lambda condition, block: 0.6))
