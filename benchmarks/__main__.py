@@ -9,12 +9,20 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import pictures, preference, rendering, serving, study, volume
+from benchmarks import desk, pictures, preference, rendering, serving, study, volume
 from benchmarks.methods import METHODS
 from benchmarks.serving import LATER
-from benchmarks.tables import met, show_beside, show_preference, show_rendering, show_study, show_volume
+from benchmarks.tables import (
+    met,
+    show_beside,
+    show_desk,
+    show_preference,
+    show_rendering,
+    show_study,
+    show_volume,
+)
 
-PARTS = ("serving", "rendering", "study", "volume", "preference")
+PARTS = ("serving", "rendering", "study", "volume", "desk", "preference")
 SHARE_GOAL, CPU_GOAL_MS, PADDING_GOAL_MS = 0.6, 2.0, 1.0
 
 
@@ -43,6 +51,10 @@ def main() -> int:
             taken, sides = volume.measure(status.update)
         show_volume(console, taken)
         show_beside(console, sides)
+    if options.only in (None, "desk"):
+        with console.status("") as status:
+            pages = desk.measure(status.update)
+        show_desk(console, pages)
     if options.only in (None, "preference"):
         with console.status("") as status:
             measured = preference.measure(status.update)

@@ -7,7 +7,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import beside, preference, study, volume
+from benchmarks import beside, desk, preference, study, volume
 from benchmarks.rendering import FAMILY_NAME, SIX_NAME, Group, Measured, Row
 
 BOUND_GOAL, FAMILY_GOAL, HOST_GOAL = 1.15, 8.0, 0.10
@@ -186,6 +186,19 @@ def show_volume(console: Console, taken: list[volume.Taken]) -> None:
     for command, goal_mib in volume.GOALS_MIB.items():
         most = max(row.peak_mib for row in taken if row.side == command)
         console.print(f"{command}: {most:.0f} MiB at most {met(most <= goal_mib, f'under {goal_mib:g} MiB')}")
+
+
+def show_desk(console: Console, pages: list[desk.Page]) -> None:
+    """Each page with few and with many people."""
+    table = Table(title="The researcher's pages, SQLite, in one process")
+    for head in ("page", "people", "queries", "first s", "usual s", "kB"):
+        table.add_column(head, justify="left" if head == "page" else "right")
+    for page in sorted(pages, key=lambda page: (page.name, page.people)):
+        table.add_row(
+            page.name, f"{page.people:,}", str(page.queries),
+            f"{page.first_s:.2f}", f"{page.usual_s:.3f}", f"{page.kilobytes:.0f}",
+        )  # fmt: skip
+    console.print(table)
 
 
 def show_beside(console: Console, taken: list[volume.Taken]) -> None:

@@ -46,15 +46,7 @@ def measure(say: Callable[[str], None]) -> tuple[list[Taken], list[Taken]]:
     package, in turns."""
     taken = []
     with tempfile.TemporaryDirectory(prefix="legible-volume-") as folder:
-        env = {
-            "DATABASE_URL": f"sqlite:///{folder}/volume.sqlite3",
-            "LEGIBLE_VAR": folder,
-            "STORAGE_URL": f"{folder}/store",
-            "SECRET_KEY": "only-for-benchmarks",
-            "CELERY_BROKER_URL": "",
-            "OMP_NUM_THREADS": "1",
-            "DJANGO_SETTINGS_MODULE": "crowd.settings",
-        }
+        env = environment(folder)
         services.migrate(env)
         for wanted in ANSWERS:
             say(f"rows of {wanted:,} answers")
@@ -73,6 +65,19 @@ def measure(say: Callable[[str], None]) -> tuple[list[Taken], list[Taken]]:
                 taken.append(replace(measured, side=command, answers=int(answers)))
         package = Path(folder) / f"export-{ANSWERS[-1]}"
         return taken, [replace(each, answers=taken[-1].answers) for each in in_turns(package, env, say)]
+
+
+def environment(folder: str) -> dict[str, str]:
+    """For processes with rows and files in the folder."""
+    return {
+        "DATABASE_URL": f"sqlite:///{folder}/volume.sqlite3",
+        "LEGIBLE_VAR": folder,
+        "STORAGE_URL": f"{folder}/store",
+        "SECRET_KEY": "only-for-benchmarks",
+        "CELERY_BROKER_URL": "",
+        "OMP_NUM_THREADS": "1",
+        "DJANGO_SETTINGS_MODULE": "crowd.settings",
+    }
 
 
 def in_turns(package: Path, env: Mapping[str, str], say: Callable[[str], None]) -> list[Taken]:

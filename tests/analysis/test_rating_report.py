@@ -444,6 +444,7 @@ THIN = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", list(THIN))
 def test_thin_data_are_a_report_with_sentences(name: str) -> None:
     made = report(THIN[name](), rating_facts())

@@ -190,7 +190,7 @@ def test_it_says_on_every_page_that_they_are_observers() -> None:
     scenarios = three()
     page = document("Side by side", SIMULATED_HEADING, [reading(scenarios)], tables(scenarios))
     assert SIMULATED_HEADING in page and "<script" not in page
-    assert page.count("<table>") == 4
+    assert page.count("<table") == 4
     told = as_json(scenarios)
     assert told["heading"] == SIMULATED_HEADING
     assert [s["slug"] for s in told["scenarios"]] == ["bias", "strategy", "failure"]

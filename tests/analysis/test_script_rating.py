@@ -65,6 +65,7 @@ def test_people_and_pictures_are_drawn_as_in_the_report(language: str, tmp_path:
     assert "Saliency less concepts" in printed and "Not re-run here" in printed
 
 
+@pytest.mark.long
 def test_shared_pictures_anchors_and_missing_questions_count_as_in_the_report(
     language: str, tmp_path: Path
 ) -> None:

@@ -38,6 +38,7 @@ def twice(examined: Callable[..., Any]) -> Callable[..., Any]:
     return wrong
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "notice"),
     [

@@ -75,6 +75,7 @@ def by_library(name: str, predictor: TorchPredictor, subject: Subject) -> NDArra
     return library_map(CAMS[name], inside, (subject.pixels - mean) / std, subject.target)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["resnet", "vit"])
 @pytest.mark.parametrize("name", CAMS)
 def test_it_draws_what_grad_cam_draws(name: str, kind: str) -> None:

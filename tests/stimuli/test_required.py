@@ -117,6 +117,7 @@ def called(component: Component) -> str:
     return str(component.params.get("method", component.name))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ZOO)
 def test_a_method_is_accepted_exactly_if_it_explains_a_picture(name: str, tmp_path: Path) -> None:
     torch.set_num_threads(1)
