@@ -38,7 +38,7 @@ MET = {
 """A rule of screening by what those do who meet it."""
 PERIOD_HOURS = (1, 3, 6, 12, 24, 72, 168, 672)
 PERIODS_MAX = 48
-FILLED_AT_ONCE = 200
+FILLED_AT_ONCE = 50
 """Sessions from before measures were kept: so many are worked out whenever the page is looked at."""
 RECENT = timedelta(hours=6)
 SUSPECT_MIN = 3

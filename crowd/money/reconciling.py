@@ -74,8 +74,11 @@ def unknown_until(posting: Posting) -> datetime | None:
 
 def awaited(posting: Posting) -> QuerySet[Payout, Payout]:
     """Unknown payouts that the platform's statement may settle by itself; the others wait for a person."""
+    unknown = Payout.objects.filter(posting=posting, state=State.UNKNOWN)
+    if not unknown.exists():
+        return unknown
     missing = [row.pk for tally in tallies(posting, clock.now()).values() for row in tally.missing]
-    return Payout.objects.filter(posting=posting, state=State.UNKNOWN).exclude(pk__in=missing)
+    return unknown.exclude(pk__in=missing)
 
 
 def _settle(posting: Posting, tally: Tally, result: Reconciled) -> None:

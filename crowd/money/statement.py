@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Case, Q, When
 
 from crowd.ground.connections import posted_of
 from crowd.ground.identities import submission_hash
@@ -28,6 +28,8 @@ AGAIN_AFTER = timedelta(hours=20)
 """After this time the bonuses of a person are read again, also if everything was confirmed."""
 AGAIN_MAX = 500
 """So many people at most are read again in one look; the others follow in the next."""
+NAMED_MAX = 900
+"""So many submissions at most are named in a question; for more all rows are read."""
 ATTEMPTED = Q(state__in=[State.SENDING, State.UNKNOWN, State.SENT]) | Q(state=State.DUE, attempts__gt=0)
 """Payouts that may have reached the platform. One that counts as not paid may still appear there."""
 ENDED_STATES = (
@@ -169,27 +171,62 @@ class Tally:
 
 
 def tallies(posting: Posting, at: datetime, only: Submission | None = None) -> dict[int, Tally]:
-    """Submission -> its tally, for those with a payout or a line, in two queries."""
+    """Submission -> its tally, for those whose payouts and lines do not fit one to one; that of `only` also
+    if they do."""
     return tallies_of([posting], at, only)[posting.pk]
 
 
 def tallies_of(
     postings: Sequence[Posting], at: datetime, only: Submission | None = None
 ) -> dict[int, dict[int, Tally]]:
-    """The same by posting, in two queries for all of them."""
+    """The same by posting, in two queries for all of them, and two more if something does not fit."""
+    chosen = {only.pk} if only is not None else _unsettled(postings)
+    if not chosen:
+        return {each.pk: {} for each in postings}
     payouts: dict[int, dict[int, dict[int, Payout]]] = {each.pk: defaultdict(dict) for each in postings}
     lines: dict[int, dict[int, list[StatementLine]]] = {each.pk: defaultdict(list) for each in postings}
     rows = Payout.objects.filter(ATTEMPTED, posting__in=list(payouts)).select_related(
         "batch", "submission__session__participant"
     )
     shown = StatementLine.objects.filter(submission__posting__in=list(payouts)).order_by("pk")
-    if only is not None:
-        rows, shown = rows.filter(submission=only), shown.filter(submission=only)
+    if len(chosen) <= NAMED_MAX:
+        rows, shown = rows.filter(submission__in=chosen), shown.filter(submission__in=chosen)
     for payout in rows.order_by("pk"):
-        payouts[payout.posting_id][payout.submission_id][payout.pk] = payout
+        if payout.submission_id in chosen:
+            payouts[payout.posting_id][payout.submission_id][payout.pk] = payout
     for line in shown.select_related("submission"):
-        lines[line.submission.posting_id][line.submission_id].append(line)
+        if line.submission_id in chosen:
+            lines[line.submission.posting_id][line.submission_id].append(line)
     return {each.pk: _tallied(each, payouts[each.pk], lines[each.pk], at) for each in postings}
+
+
+def _unsettled(postings: Sequence[Posting]) -> set[int]:
+    """Submissions but those whose payouts were all sent and confirmed, and whose lines are these payouts one
+    to one: of them a tally says nothing. Of ten thousand people nearly all are, and rows are built slowly."""
+    keeps = {each.pk: traits_of(each.platform).keeps_references for each in postings}
+    left: defaultdict[tuple[int, bool, int, str], int] = defaultdict(int)
+    """Submission, whether it is the platform's own act, cents, reference -> payouts less lines."""
+    unsettled: set[int] = set()
+    is_settled = Case(When(state=State.SENT, confirmed_at__isnull=False, then=True), default=False)
+    payouts = Payout.objects.filter(ATTEMPTED, posting__in=list(keeps)).annotate(is_settled=is_settled)
+    for posting, submission, settled, batch, purpose, cents, reference in payouts.order_by().values_list(
+        *("posting", "submission", "is_settled", "batch", "batch__purpose", "cents", "reference")
+    ):
+        is_own = batch is None or purpose == "base"
+        left[submission, is_own, cents, "" if is_own or not keeps[posting] else reference] += 1
+        if not settled:
+            unsettled.add(submission)
+    lines = StatementLine.objects.filter(submission__posting__in=list(keeps), count__gt=0).order_by()
+    for posting, submission, kind, cents, reference, count in lines.values_list(
+        *("submission__posting", "submission", "kind", "cents", "reference", "count")
+    ):
+        is_own = kind in OWN_KINDS
+        has_ours = not is_own and keeps[posting]
+        left[submission, is_own, cents, reference if has_ours else ""] -= count
+        # Only the whole comparison knows what a reference of another kind fits.
+        if reference and not has_ours:
+            unsettled.add(submission)
+    return unsettled | {submission for (submission, *_), count in left.items() if count}
 
 
 def _tallied(

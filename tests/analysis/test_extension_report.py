@@ -65,6 +65,7 @@ def studies(
     return parent, later
 
 
+@pytest.mark.long
 def test_it_tells_drift_and_both_studies_methods(tmp_path: Path, store_folder: Path) -> None:
     parent, later = studies(tmp_path, "[extension]\ndrift_points = 30\npool = true\n")
     assert family_of(parent) == family_of(later) == [parent, later]

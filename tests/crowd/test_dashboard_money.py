@@ -169,7 +169,7 @@ def test_it_asks_the_same_questions_for_few_and_many(
     for number in range(30):
         if number in (1, 29):
             text_of(desk)
-            with django_assert_max_num_queries(70):
+            with django_assert_max_num_queries(84):
                 text_of(desk)
             with django_assert_max_num_queries(20):
                 text_of(desk, "/studies/wolf-or-husky/participants/")

@@ -222,6 +222,7 @@ def test_it_finds_no_picture_under_a_made_up_address(ada: Person) -> None:
     assert ada.client.post(url).status_code == 405
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "query",
     [
