@@ -98,9 +98,12 @@ def pages_of(people: int) -> Iterator[Page]:
 
 def pay(study: object) -> None:
     """Everybody came from Prolific and was paid, and the platform says so."""
+    from django.utils import timezone
+
     from crowd.models import Identity, Payout, Posting, StatementLine, Submission
     from experiments.models import Session
 
+    now = timezone.now()
     posting = Posting.objects.create(
         **{"study": study, "platform": "prolific", "mode": "live", "state": "open", "places": 20_000},
         **{"reward_cents": 140, "currency": "GBP", "cap_cents": 9_000_000, "external_id": "64STUDY"},
@@ -145,7 +148,7 @@ def pay(study: object) -> None:
         for row in submissions
     )
     StatementLine.objects.bulk_create(
-        StatementLine(submission=row, kind="reward", cents=140, first_at=row.seen_at, read_at=row.seen_at)
+        StatementLine(submission=row, kind="reward", cents=140, first_at=now, read_at=now)
         for row in submissions
     )
 

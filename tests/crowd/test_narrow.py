@@ -60,5 +60,5 @@ def test_no_page_runs_off_and_axe_finds_nothing(study: Study, page: Page, width_
             page.screenshot(path=Path(PICTURES) / f"{name}-{width_px}.png", full_page=True)
         wide = page.evaluate("document.documentElement.scrollWidth")
         faults += [f"{name}: {wide} px wide"] if wide > width_px else []
-        faults += [f"{name}: {found}" for found in axe_findings(page)]
+        faults += [f"{name}: {finding}" for finding in axe_findings(page)]
     assert faults == []

@@ -148,15 +148,11 @@ def test_it_pays_a_large_batch_only_when_its_total_is_typed(
         assert stage.paid(row) == ((140, [20]) if is_paid else (0, []))
 
 
-@pytest.mark.parametrize(
-    ("platform", "kind"),
-    [
-        ("prolific", "lost_answer"),
-        ("mturk", "lost_answer"),
-        pytest.param("mturk", "5xx_before", marks=pytest.mark.long),
-        *(pytest.param("prolific", kind, marks=pytest.mark.long) for kind in KINDS if kind != "lost_answer"),
-    ],
-)
+LONG = [pytest.param(kind, marks=pytest.mark.long) for kind in KINDS if kind != "lost_answer"]
+
+
+@pytest.mark.parametrize("kind", ["lost_answer", *LONG])
+@pytest.mark.parametrize("platform", ["prolific", "mturk"])
 def test_it_pays_once_if_any_call_fails(platform: str, kind: str) -> None:
     """A run with the fault at its first call, at its second, … until a run has fewer calls than that."""
     one_hit = {"platforms": {"mturk": {"base_share": 0.25, "batch": "one"}}}
