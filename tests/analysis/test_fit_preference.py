@@ -334,6 +334,7 @@ def test_steering_prints_what_it_costs(tmp_path: Path, capsys: pytest.CaptureFix
         call_command(*given[:-1], "0", "--out", str(tmp_path / "more"))
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_what_is_rated_next_makes_the_next_study(study: Study, tmp_path: Path) -> None:
     """The lines are those of a follow-up study, which rates these and nothing else."""

@@ -167,6 +167,7 @@ def test_it_makes_the_same_report_when_the_study_is_gone(study: Study, tmp_path:
     assert left_out in (tmp_path / "csv" / "README.md").read_text(), "the README names what is not re-run"
 
 
+@pytest.mark.long
 def test_it_stores_facts_that_read_back_exactly(study: Study) -> None:
     facts = study_facts(study)
     content = StudyFile(study_file.VERSION, "1", study.slug, study.paradigm, False, {}, (), {})

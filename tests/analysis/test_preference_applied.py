@@ -104,6 +104,7 @@ def test_methods_stand_where_rating_and_metric_meet() -> None:
     assert places(rows, {("i0", "a"): 0.1}) == []
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_a_mixture_counts_winners_and_their_faithfulness(
     study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]

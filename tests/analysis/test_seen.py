@@ -74,6 +74,7 @@ def test_each_cell_is_the_picture_of_its_item_and_condition(study: Study, tmp_pa
         assert rendering.condition.name.replace("_", "-") == str(label).lower()
 
 
+@pytest.mark.long
 def test_a_package_with_pictures_gives_the_same_sheet_and_one_without_gives_none(
     study: Study, tmp_path: Path
 ) -> None:

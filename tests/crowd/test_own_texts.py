@@ -108,6 +108,7 @@ def test_the_shipped_studies_of_texts_are_checked_without_a_warning(
     assert minutes and float(minutes[1]) >= float(minutes[2]), "people are paid for the time that it takes"
 
 
+@pytest.mark.long
 def test_the_preregistration_holds_the_planned_analysis_and_whole_people(
     letters: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

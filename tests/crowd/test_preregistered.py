@@ -119,6 +119,7 @@ def test_planned_looks_are_printed_with_their_levels(tmp_path: Path, store_folde
     )
 
 
+@pytest.mark.long
 def test_a_registry_that_is_named_later_is_stored_with_its_time(
     tmp_path: Path, store_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -104,6 +104,7 @@ def test_it_looks_at_more_pictures_once_they_are_there(
     assert "few and more look alike on 24 of 24 items" in check(path)
 
 
+@pytest.mark.long
 def test_it_finds_the_activation_maps_that_are_one_by_algebra(
     tmp_path: Path, store_folder: Path, check: Check
 ) -> None:
@@ -238,6 +239,7 @@ def test_it_measures_what_the_study_names(tmp_path: Path, store_folder: Path) ->
     assert Measurement.objects.filter(metric="sparsity", value__isnull=False).count() == explained
 
 
+@pytest.mark.long
 def test_the_report_has_faithfulness_of_the_map_and_of_what_was_seen(
     tmp_path: Path, store_folder: Path
 ) -> None:

@@ -205,6 +205,7 @@ def test_acceptance_is_exported_as_such_and_earns_nothing(tasks: Study, tmp_path
     assert answered["matches_truth"].notna().all() and "region_cells" in answered
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("protocol", ["rating", "solve", "review", "reverse_turing"])
 def test_a_preview_may_begin_at_every_trial(tasks: Study, tmp_path: Path, protocol: str) -> None:
     freeze(tasks)

@@ -175,6 +175,7 @@ def test_known_tasks_of_solvers_know_where_the_figure_is(tmp_path: Path) -> None
 # Screening
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_careful", [True, False])
 def test_known_tasks_screen_leads_and_never_touch_their_pay(
     tasks: Study, tmp_path: Path, is_careful: bool
