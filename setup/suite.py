@@ -4,9 +4,9 @@ how long each took and which tests were slow. Exits 1 if a part failed.
     .venv/bin/python setup/suite.py [PART ...]
 
 `pure` needs no database. `postgresql` runs all tests that use the database, but for what keeps its rows in
-SQLite: `@pytest.mark.sqlite_only("…")`. `sqlite` runs that, and again those tests whose result may depend on
-the database: `@pytest.mark.both_databases("locks")`. `fast` is for use while you
-work, and runs only if it is named: the test files that were quick when they were last measured
+SQLite: `@pytest.mark.sqlite_only("…")`. `sqlite` runs that. Tests whose result may depend on the database,
+`@pytest.mark.both_databases("locks")`, run on SQLite as well by `make prove PARTS=long`. `fast` is for use
+while you work, and runs only if it is named: the test files that were quick when they were last measured
 (tests/seconds.txt), on SQLite. Tests that are marked `long` are left to `make prove`.
 """
 
@@ -83,7 +83,7 @@ PARTS = (
     ),
     Part(
         "sqlite",
-        (pytest_command("(both_databases or sqlite_only) and not browser", "sqlite", workers=WORKERS + 1),),
+        (pytest_command("sqlite_only and not browser", "sqlite", workers=WORKERS + 1),),
     ),
     # The tests of a file share one served study, so they must run in the same worker (tests/conftest.py);
     # those that are marked `apart` share none, and are long.

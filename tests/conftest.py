@@ -143,7 +143,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def refuse_marks_without_reason(items: list[pytest.Item]) -> None:
-    """Running twice costs minutes, so `both_databases` says what the database may decide; and `sqlite_only`
+    """Running twice takes minutes, so `both_databases` says what the database may decide; and `sqlite_only`
     why PostgreSQL may not decide it."""
     for item in items:
         for name in ("both_databases", "sqlite_only"):
