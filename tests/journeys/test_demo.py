@@ -157,6 +157,7 @@ def scenario_file(folder: Path, slug: str, scenario: str) -> Path:
     return path
 
 
+@pytest.mark.long
 @pytest.mark.sqlite_only("the demo keeps its rows there")
 def test_it_runs_every_scenario_and_sets_them_side_by_side(
     project_env: dict[str, str], tmp_path: Path

@@ -89,6 +89,7 @@ def is_let_in(study: Study, window: Window) -> bool:
     return any(w.holds(window.width_px, window.height_px) for w in windows_of(definition_of(study)))
 
 
+@pytest.mark.long
 @pytest.mark.apart
 def test_every_page_fits_every_window(study: Study, server: WebServer, browser: Browser) -> None:
     faults: list[str] = []

@@ -44,6 +44,7 @@ def study(transactional_db: None, tmp_path: Path, store_folder: Path) -> Study:
     return study
 
 
+@pytest.mark.long
 def test_it_names_what_it_could_not_reach_and_touches_no_row(
     study: Study, server_env: dict[str, str], tmp_path: Path
 ) -> None:
@@ -90,6 +91,7 @@ prompt = "What did you think?"
 """
 
 
+@pytest.mark.long
 def test_it_shows_every_page_of_a_study_of_ratings(
     transactional_db: None, store_folder: Path, server_env: dict[str, str], tmp_path: Path
 ) -> None:
