@@ -19,6 +19,8 @@ from crowd.platforms import served, traits_of
 from experiments.models import Event, Gate, Response, Study, Trial
 
 PAGE = 50
+MENDABLE = "awaiting"
+"""The state of a submission about which its platform has not decided yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Compared:
     @property
     def open_disagreements(self) -> tuple[Disagreement, ...]:
         """Those that a person can mend now."""
-        if self.submission.state != "awaiting":
+        if self.submission.state != MENDABLE:
             return ()
         return tuple(disagreement for disagreement in self.disagreements if disagreement.kind in OPEN)
 
@@ -69,15 +71,16 @@ def agreement_of(
     return Agreement(shown, every, page, pages, len(rows), disagreeing)
 
 
-def compared(posting: Posting) -> list[Compared]:
-    """Every submission of one posting."""
-    return _compared({posting.pk: posting})
+def mendable(posting: Posting) -> list[Compared]:
+    """The submissions of one posting that may have an open disagreement: in a settled study of thousands, few
+    or none."""
+    return _compared({posting.pk: posting}, state=MENDABLE)
 
 
-def _compared(chosen: Mapping[int, Posting]) -> list[Compared]:
-    now, ledger = clock.now(), _ledger(chosen)
+def _compared(chosen: Mapping[int, Posting], **only: str) -> list[Compared]:
+    now, ledger = clock.now(), _ledger(chosen, only)
     rows = []
-    for submission in _submissions(list(chosen)):
+    for submission in _submissions(list(chosen)).filter(**only):
         posting = chosen[submission.posting_id]
         seen = _seen(submission, posting, ledger)
         rows.append(Compared(seen, compare(seen, now), submission, posting))
@@ -114,9 +117,10 @@ class Owed:
 NOTHING = Owed()
 
 
-def _ledger(postings: Mapping[int, Posting]) -> Mapping[int, Owed]:
-    """Submission -> its payouts, in one query."""
-    rows = Payout.objects.filter(posting__in=list(postings)).order_by()
+def _ledger(postings: Mapping[int, Posting], only: Mapping[str, str]) -> Mapping[int, Owed]:
+    """Submission -> its payouts, in one query; `only` as it chooses submissions."""
+    of_those = {f"submission__{name}": value for name, value in only.items()}
+    rows = Payout.objects.filter(posting__in=list(postings), **of_those).order_by()
     by_submission: dict[int, list[Payout]] = defaultdict(list)
     for row in rows.only("submission_id", "posting_id", "kind", "state", "cents", "batch_id"):
         by_submission[row.submission_id].append(row)

@@ -13,7 +13,7 @@ from typing import Literal
 from crowd.ground import clock
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, Posting, Submission
-from crowd.money.comparison import Compared, compared
+from crowd.money.comparison import Compared, mendable
 from crowd.money.ledger import minutes_of
 from crowd.money.plan import plan_of
 from crowd.money.standings import Standing, standings
@@ -161,7 +161,7 @@ def _unread(posting: Posting) -> Iterator[Hand]:
 
 def _of_people(posting: Posting) -> Iterator[Hand]:
     """What does not fit between the platform's list and our session, and that a person can mend."""
-    for row in compared(posting):
+    for row in mendable(posting):
         for disagreement in row.open_disagreements:
             yield _person(posting, row, disagreement.kind, disagreement.sentence, disagreement.remedy)
 

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from crowd.models import Posting, Submission
-from crowd.money.comparison import agreement_of
+from crowd.money.comparison import agreement_of, mendable
 from crowd.money.disagreements import RULES, Browser, Ours, Seen, Theirs, compare, together
 from crowd.money.hand import hands_of
 from crowd.money.run import look
@@ -198,6 +198,11 @@ def test_it_compares_a_study_with_its_platform() -> None:
     assert names[ada.pk] == names[bo.pk] == [] and names[cy.pk] == ["wrong_code"]
     assert names[forged.pk] == ["person_differs"] and names[gone.pk] == ["finished_gone"]
     assert ["never_here"] in names.values()
+    to_mend, left = [
+        {(row.submission.pk, each.kind) for row in rows for each in row.open_disagreements}
+        for rows in (agreement.rows, mendable(posting))
+    ]
+    assert left == to_mend and len(mendable(posting)) < len(agreement.rows) and to_mend
     assert (agreement.total, agreement.disagreeing, agreement.pages) == (6, 4, 1)
     assert all(row.disagreements for row in agreement.rows[:4]) and not agreement.rows[5].disagreements
     assert {disagreement.kind for disagreement in agreement.disagreements} == {
