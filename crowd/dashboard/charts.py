@@ -48,6 +48,8 @@ class Chart:
     note: str = ""
     top: str = ""
     """What the highest bar stands for."""
+    tells_marks: bool = True
+    """Whether the marks are told below; many of few kinds have a legend instead."""
 
 
 def histogram(

@@ -200,4 +200,5 @@ def _chart(lines: Sequence[TrialLine], events: dict[int, Counter[str]]) -> Chart
     rows = [(str(line.number), str(line.rt_ms)) for line in lines if line.rt_ms is not None]
     note = f"Bars end at {most} ms: a longer answer fills the box." if times[-1] > most else ""
     title, ends = "Response time of each trial", ("trial 1", f"trial {count}")
-    return Chart("times", title, bars, ends, ("trial", "ms"), rows, marks, note, f"up to {most} ms")
+    top = f"up to {most} ms"
+    return Chart("times", title, bars, ends, ("trial", "ms"), rows, marks, note, top, tells_marks=False)
