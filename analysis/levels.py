@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from analysis.stats.sequential import LookPlan, Spending, family_levels
 from experiments.declared import ALPHA
+
+if TYPE_CHECKING:
+    from analysis.stats.sequential import Spending
 
 
 def planned_levels(document: Mapping[str, Any], sizes: Sequence[int]) -> tuple[float, ...]:
@@ -24,5 +26,8 @@ def planned_levels(document: Mapping[str, Any], sizes: Sequence[int]) -> tuple[f
 def _levels(
     looks: tuple[int, ...], places: int, boundary: Spending, alpha: float, contrasts: int
 ) -> tuple[float, ...]:
+    # Imported here, with SciPy: pages and commands that start often need no level.
+    from analysis.stats.sequential import LookPlan, family_levels
+
     shares = tuple(people / max(1, places) for people in (*looks, places))
     return family_levels(LookPlan(shares, boundary, alpha), contrasts)

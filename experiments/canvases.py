@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from experiments.definition import StudyDefinition
@@ -31,6 +32,7 @@ def canvases_of(
     definition: StudyDefinition, gathered: Gathered, store: Store, progress: Progress
 ) -> dict[Source, dict[str, Canvas]]:
     """The pictures that people see of the chosen items, stored."""
+    from stimuli.datasets.reading import side_by_side
     from stimuli.survey import canvas_of
 
     recipe, longest_px = definition.render, longest_px_of(definition)
@@ -41,10 +43,17 @@ def canvases_of(
         opened, views = gathered.opened[source], gathered.views[source]
         if opened.predictor.modality != "image":
             continue
+        draw = partial(
+            canvas_of,
+            source=opened,
+            store=store,
+            view=recipe.view,
+            longest_px=longest_px,
+            interpolation=recipe.interpolation,
+        )
         made[source] = {}
-        for done, item in enumerate(items, 1):
-            made[source][item.key] = canvas_of(
-                views[item.key], opened, store, recipe.view, longest_px, recipe.interpolation
-            )
-            progress("preparing pictures", done, len(items))
+        drawn = side_by_side(draw, [views[item.key] for item in items])
+        for item, canvas in zip(items, drawn, strict=True):
+            made[source][item.key] = canvas
+            progress("preparing pictures", len(made[source]), len(items))
     return made

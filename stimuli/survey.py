@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stimuli.datasets import DATASETS, open_dataset
+from stimuli.datasets.reading import side_by_side
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers import check_explainer, is_recorded, open_explainer, packages_of, tied, version_of
 from stimuli.explainers.base import refuse_operator
@@ -175,7 +176,7 @@ def _known(item: Item, row: Mapping[str, Any], source: Source) -> PredictedItem:
 
 def _ask_pictures(items: Sequence[Item], source: Source, store: Store) -> Iterable[PredictedItem]:
     predictor, dataset = cast("TorchPredictor", source.predictor), cast("Dataset", source.dataset)
-    pictures = [dataset.pixels(item.key) for item in items]
+    pictures = list(side_by_side(dataset.pixels, [item.key for item in items]))
     views = [predictor.view(pixels) for pixels in pictures]
     boxes = [predictor.box(pixels.shape) for pixels in pictures]
     rows = zip(items, pictures, views, boxes, predictor.logits(views), strict=True)

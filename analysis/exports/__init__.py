@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from analysis.exports.base import Exporter
+from typing import TYPE_CHECKING
+
 from stimuli.registry import Table
+
+if TYPE_CHECKING:
+    from analysis.exports.base import Exporter
 
 EXPORTERS: Table[Exporter] = Table(
     "format of an export",

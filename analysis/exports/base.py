@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from analysis.frames import Tables
+if TYPE_CHECKING:
+    from analysis.frames import Tables
 
 
 class ExportError(ValueError):

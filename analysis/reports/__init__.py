@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from analysis.reports.report import Reporter
+from typing import TYPE_CHECKING
+
 from stimuli.registry import Table
+
+if TYPE_CHECKING:
+    from analysis.reports.report import Reporter
 
 OURS = {
     "meta_predictor": "analysis.reports.meta_predictor:report",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from analysis.stats.crossed import LikelihoodRatio
 from analysis.stats.results import Interval
 from experiments.declared import ALPHA
+
+if TYPE_CHECKING:
+    from analysis.stats.crossed import LikelihoodRatio
 
 NONE = "\N{EN DASH}"
 

@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db.models import Count, F, Max, Q
 from django.urls import reverse
-from scipy.stats import fisher_exact
 
 from crowd.ground.amounts import amount_of
 from crowd.ground.readiness import disks, needed, workers
@@ -193,6 +192,9 @@ def _more_exclusions(study: Study) -> Iterator[Trouble]:
     before, out_before = counts["all"] - RECENT, counts["out"] - out
     said = f"{out} of the last {RECENT} people who finished were excluded"
     if before >= RECENT:
+        # Imported here: SciPy takes a second, and every command imports this module.
+        from scipy.stats import fisher_exact
+
         table = [[out, RECENT - out], [out_before, before - out_before]]
         if fisher_exact(table, alternative="greater").pvalue >= RARE:
             return

@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from analysis.planned import PlannedPower, power_of
 from crowd.platforms import PLATFORMS
 from crowd.recruiting.cells import Row, cell_rows
 from crowd.recruiting.faults import warnings_about
@@ -56,6 +55,9 @@ from stimuli.quality.causes import causes, unknowing
 from stimuli.quality.model import ModelLook
 from stimuli.registry import closest
 from stimuli.store import LocalStore, Store
+
+if TYPE_CHECKING:
+    from analysis.planned import PlannedPower
 
 KEPT = ("surveys/", "views/", "texts/", "regions/", "predictors/", "trained/")
 """What a dry run keeps: a trained network, and what models answered about which views."""
@@ -241,6 +243,8 @@ class DryRun:
     @property
     def power(self) -> PlannedPower | None:
         """Of the test that the paradigm plans."""
+        from analysis.planned import power_of
+
         return power_of(self.definition, self.plans)
 
     def cost_cents(self) -> int:

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analysis.levels import planned_levels
-from analysis.planned import PlannedPower
 from crowd.recruiting.checking import DryRun
 from crowd.recruiting.rated import rated_lines
 from experiments.errors import StudyError
@@ -19,6 +18,9 @@ from experiments.preregistration import PlanFacts, document_of
 from experiments.preregistration_text import UNWITNESSED, as_markdown, as_osf
 from experiments.timestamps import stamp_request, stamped_text
 from stimuli.spec import content_key
+
+if TYPE_CHECKING:
+    from analysis.planned import PlannedPower
 
 
 def document(run: DryRun) -> str:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.stats.proportions import newcombe
 from experiments.copies import copy_specs
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
@@ -123,6 +122,8 @@ class Quality:
         if len(shares) < 2:
             return 0.0, 0.0, 0.0
         (low, below), (high, above) = shares[0], shares[-1]
+        from analysis.stats.proportions import newcombe
+
         interval = newcombe(high, above, low, below)
         return high / above - low / below, interval.low, interval.high
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from analysis.planned import SharedItems, shared_items
 from experiments.copies import copies_sentences
 from experiments.paradigms.coverage import exposures
 
 if TYPE_CHECKING:
+    from analysis.planned import SharedItems
     from experiments.paradigms.base import Plan
 
 ITEMS_FEW = 60
@@ -47,6 +47,8 @@ class Rated:
 
 def rated_in(plans: Sequence[Plan], sittings_max: int, copies: Mapping[str, Any]) -> Rated | None:
     """None if nothing is rated."""
+    from analysis.planned import shared_items
+
     asked: Counter[tuple[str, str, str]] = Counter()
     anchors: set[tuple[str, str]] = set()
     for trial in (trial for plan in plans for trial in plan.trials):

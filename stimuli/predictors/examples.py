@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stimuli.datasets.reading import side_by_side
 from stimuli.errors import BadSpec
 from stimuli.predictors.framing import square_view
 from stimuli.spec import Component, content_key
@@ -46,12 +47,19 @@ def read_examples(
 ) -> Examples:
     """The chosen pictures as squares of `input_px` pixels. BadSpec: see `choose_items`."""
     items = choose_items(dataset, seed, most, predictor)
-    views = np.empty((len(items), input_px, input_px, 3), dtype=np.uint8)
-    for index, item in enumerate(items):
-        views[index] = square_view(dataset.pixels(item.key), input_px)
-        progress("reading pictures for training", index + 1, len(items))
+    views = read_views(dataset, items, input_px, progress)
     targets = np.array([dataset.labels.index(item.truth) for item in items], dtype=np.int64)
     return Examples(views, targets, [item.group for item in items])
+
+
+def read_views(dataset: Dataset, items: Sequence[Item], input_px: int, progress: Progress) -> Pixels:
+    """The pictures as squares, uint8 (N, input_px, input_px, 3)."""
+    views = np.empty((len(items), input_px, input_px, 3), dtype=np.uint8)
+    seen = side_by_side(lambda item: square_view(dataset.pixels(item.key), input_px), items)
+    for index, view in enumerate(seen):
+        views[index] = view
+        progress("reading pictures for training", index + 1, len(items))
+    return views
 
 
 def choose_items(dataset: Dataset, seed: int, most: int, predictor: str) -> list[Item]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -155,11 +156,9 @@ def effective(right: NDArray[np.float64], groups: Sequence[str]) -> float:
 
 def _wilson(right: float, of: int, worth: float) -> tuple[float, float]:
     """Wilson's score interval of right / of, at a sample size of `worth`."""
-    from scipy.stats import norm
-
     if not of:
         return 0.0, 1.0
-    z, share = float(norm.ppf((1 + LEVEL) / 2)), right / of
+    z, share = NormalDist().inv_cdf((1 + LEVEL) / 2), right / of
     centre = share + z**2 / (2 * worth)
     half = z * float(np.sqrt(share * (1 - share) / worth + z**2 / (4 * worth**2)))
     scale = 1 + z**2 / worth

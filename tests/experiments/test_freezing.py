@@ -165,9 +165,9 @@ def test_a_source_without_solutions_is_named(tasks: Study) -> None:
         freeze(tasks)
 
 
-def test_a_map_that_is_gone_is_named(tasks: Study, settings: Any) -> None:
+def test_a_map_that_is_gone_is_named(store_folder: Path, tasks: Study) -> None:
     row = Rendering.objects.filter(condition__name="saliency").order_by("item__key")[0]
-    Path(settings.STORAGE_URL, map_file(row.stimulus.attribution_key)).unlink()
+    (store_folder / map_file(row.stimulus.attribution_key)).unlink()
     with pytest.raises(StudyError, match=rf"no map of 'saliency' of '{row.item.key}' .*Run build_stimuli"):
         freeze(tasks)
 

@@ -13,7 +13,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from analysis.exports.delimited import guarded
 from analysis.models import Viewing
 from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.broken import broken_of
@@ -45,6 +44,8 @@ def live(request: HttpRequest, study: Study) -> HttpResponse:
 @require_safe
 def values(request: HttpRequest, study: Study) -> HttpResponse:
     """The values of every figure, as CSV."""
+    from analysis.exports.delimited import guarded
+
     content = _content(request, study)
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{study.slug}-quality.csv"'

@@ -25,9 +25,8 @@ from stimuli.predictors.concepts.concept_modules import (
     single,
     texts_of,
 )
-from stimuli.predictors.examples import training_key_of
+from stimuli.predictors.examples import read_views, training_key_of
 from stimuli.predictors.files.weights import fit_weights
-from stimuli.predictors.framing import square_view
 from stimuli.registry import Params
 from stimuli.spec import Component, JsonValue
 from stimuli.training import hold_out
@@ -96,10 +95,7 @@ def read_lesson(
     dataset: ConceptDataset, items: Sequence[Item], input_px: int, seed: int, progress: Progress
 ) -> Lesson:
     """Read the pictures; a fifth of each class is held out, by whole groups."""
-    views = np.empty((len(items), input_px, input_px, 3), dtype=np.uint8)
-    for index, item in enumerate(items):
-        views[index] = square_view(dataset.pixels(item.key), input_px)
-        progress("reading pictures for training", index + 1, len(items))
+    views = read_views(dataset, items, input_px, progress)
     targets = np.array([dataset.labels.index(item.truth) for item in items], dtype=np.int64)
     held_out = hold_out(targets, [item.group for item in items], np.random.default_rng([seed, 11]))
     return Lesson(views, targets, held_out, dataset.labels)

@@ -12,7 +12,6 @@ import zipfile
 from typing import Any
 
 import torch
-from torch.export.pt2_archive._package import PT2ArchiveWriter
 
 from stimuli.errors import BadSpec
 
@@ -106,6 +105,9 @@ def clean_program(data: bytes, source: str) -> bytes:
     for part in (program, weights, constants):
         _check(part, "", source)
     _check_inputs(program, source)
+    # Imported here: it takes seconds, and few processes read an exported program.
+    from torch.export.pt2_archive._package import PT2ArchiveWriter
+
     buffer = io.BytesIO()
     with PT2ArchiveWriter(buffer) as writer:
         for name in sorted(entries):
