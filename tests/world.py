@@ -21,6 +21,7 @@ from experiments.models import Response, Session, Study, Trial
 from experiments.opening import open_study
 from experiments.study_file import load_study, material_folder
 from tests.rendered import build_once
+from tests.snapshots import once
 
 CLASSES = ("left", "right")
 SIZE_PX = 32
@@ -139,9 +140,13 @@ def draft_study(path: Path) -> Study:
 
 def opened_study(path: Path) -> Study:
     """The study, open and offered on the local platform."""
-    study = open_study(draft_study(path), silent)
-    Posting.objects.get_or_create(study=study, platform="local", state="open")
-    return study
+
+    def make(path: Path) -> Study:
+        study = open_study(draft_study(path), silent)
+        Posting.objects.get_or_create(study=study, platform="local", state="open")
+        return study
+
+    return once(path, "opened", make)
 
 
 def seen_plates(study: Study, vision: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from experiments.kinds import get_kind
 from experiments.kinds.base import TrialView
 from experiments.models import Study
 from experiments.selectors import cards_of
+from tests.snapshots import once
 from tests.world import CLASSES, Person, draw_images, opened_study
 
 COMMON = """
@@ -200,19 +201,29 @@ def staged(
     folder: Path, slug: str, tables: str, change: Callable[[Path], None] = lambda folder: None
 ) -> Study:
     """A stage of a blind review, open, on pictures of every use; `change` may still change its files."""
+    return opened_study(stage_file(folder, slug, tables, change))
+
+
+def stage_file(
+    folder: Path, slug: str, tables: str, change: Callable[[Path], None] = lambda folder: None
+) -> Path:
     path = write(folder, slug, "blind_review", tables, uses=USES)
     change(folder)
-    return opened_study(path)
+    return path
 
 
 def solved(folder: Path, tables: str = SOLVE, slug: str = "tasks", **more: Any) -> Study:
     """A solve stage whose every list was solved by a person of its own, closed."""
-    study = staged(folder, slug, tables, **more)
-    for number in range(study.slots.count()):
-        take_part(Person(f"{slug}-{number}", slug=slug), seen)
-    Study.objects.filter(pk=study.pk).update(state="closed", closed_at=timezone.now())
-    study.refresh_from_db()
-    return study
+
+    def make(path: Path) -> Study:
+        study = opened_study(path)
+        for number in range(study.slots.count()):
+            take_part(Person(f"{slug}-{number}", slug=slug), seen)
+        Study.objects.filter(pk=study.pk).update(state="closed", closed_at=timezone.now())
+        study.refresh_from_db()
+        return study
+
+    return once(stage_file(folder, slug, tables, **more), "solved", make)
 
 
 def seen(trial: TrialView) -> dict[str, Any]:
