@@ -51,6 +51,7 @@ def found(made: list[AdviceContrast], family: str, measure: str) -> bool:
     )
 
 
+@pytest.mark.long
 def test_without_an_effect_a_family_is_rarely_told(scale: Scale) -> None:
     every = list(studies(SAME, 1, scale))
     for family in ("advice", "explanation"):
@@ -75,6 +76,7 @@ def test_advice_that_is_heeded_is_found_and_its_interval_holds_the_gain(scale: S
     assert null <= likely_share(0.06, len(every)).high, "both take advice alike"
 
 
+@pytest.mark.long
 def test_contrasts_are_at_the_declared_accuracy_whatever_the_pool_holds(scale: Scale) -> None:
     """The model is right about 3 in 10 of the items, and of those that people meet about 3 in 4."""
     habits = {"alone": Habit(), "plain": ADVISED}
@@ -125,6 +127,7 @@ def test_an_explanation_that_tells_right_from_wrong_advice_is_found(scale: Scale
     assert d_prime["marked"].estimate > d_prime["plain"].estimate
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("takes_right", "takes_wrong"), [(0.0, 0.0), (0.45, 0.2), (0.8, 0.1)])
 def test_the_interval_to_the_better_of_both_keeps_its_level(
     takes_right: float, takes_wrong: float, scale: Scale

@@ -105,6 +105,7 @@ def test_it_covers_eta_squared_and_the_mean(scale: Scale) -> None:
     assert is_coverage(covered, scale), covered
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("rates", "seed"), [((0.62,) * 3, 5), ((0.58, 0.70, 0.80), 6)])
 def test_it_covers_utility(rates: tuple[float, ...], seed: int, scale: Scale) -> None:
     # 500 draws instead of 10,000: noisier quantiles cost coverage rather than hide a lack of it.

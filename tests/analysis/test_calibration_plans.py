@@ -216,6 +216,7 @@ def test_dunnett_keeps_its_family_wise_error(scale: Scale) -> None:
     assert limits(count, scale).holds(rate)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("spread", [(3.0, 1.0), (1.0, 3.0)], ids=["wide few", "narrow few"])
 def test_separate_variances_keep_dunnetts_error_with_unequal_groups(
     spread: tuple[float, float], scale: Scale

@@ -35,6 +35,7 @@ from tests.analysis.drawn import IMAGES, fit, rated_study
 from tests.world import write_study
 
 
+@pytest.mark.long
 @pytest.mark.pure
 def test_a_twin_is_fitted_told_and_repeated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = fit(tmp_path / "a", "--twin", "content", "--images", str(IMAGES), capsys=capsys)
@@ -66,6 +67,7 @@ def test_a_twin_is_fitted_told_and_repeated(tmp_path: Path, capsys: pytest.Captu
         fit(tmp_path / "a", "--twin", "content")
 
 
+@pytest.mark.long
 @pytest.mark.pure
 def test_an_interrupted_fit_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = ("--twin", "properties", "--images", str(IMAGES))
@@ -317,6 +319,7 @@ def test_a_study_is_fitted_and_another_scored(
         fit(tmp_path / "more", study.slug)
 
 
+@pytest.mark.long
 @pytest.mark.pure
 def test_steering_prints_what_it_costs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fit(tmp_path / "out", "--twin", "properties", "--images", str(IMAGES))

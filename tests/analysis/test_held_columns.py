@@ -64,6 +64,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
     yield columns
 
 
+@pytest.mark.long
 def test_the_command_holds_them_alone_from_rows_and_from_a_package(
     tmp_path: Path, seen: list[list[str]]
 ) -> None:

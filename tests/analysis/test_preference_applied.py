@@ -129,6 +129,7 @@ def test_a_mixture_counts_winners_and_their_faithfulness(
         call_command(*given, "--out", str(tmp_path / "mix"), "--metric", "road")
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_a_mixture_chooses_within_each_dataset(study: Study, tmp_path: Path) -> None:
     """Conditions of two datasets share no image; a choice is among those of the image's own."""

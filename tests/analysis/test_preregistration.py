@@ -172,6 +172,7 @@ def test_it_names_what_was_acknowledged_after_opening(study: Study) -> None:
     assert told["notes"] == ["Acknowledged after opening, by Ruth on 2026-02-03: leak (all conditions)."]
 
 
+@pytest.mark.long
 def test_a_study_without_a_stored_plan_says_so_and_gets_none_afterwards(study: Study, tmp_path: Path) -> None:
     """As those that were opened before plans were stored."""
     Preregistration.objects.all().delete()

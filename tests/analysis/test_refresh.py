@@ -71,6 +71,7 @@ def test_it_writes_json_html_and_figures(study: Study, tmp_path: Path) -> None:
     assert "Grad-CAM" in out.getvalue()
 
 
+@pytest.mark.long
 def test_it_reads_the_rows_once_in_a_command(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -131,6 +131,7 @@ def test_the_caption_of_the_main_table_says_who_went_on_and_why(
     assert "not acknowledged" not in note and note.endswith(" ".join(report.json()["stimuli"]["sentences"]))
 
 
+@pytest.mark.long
 def test_beside_the_label_it_warns_only(
     tmp_path: Path, store_folder: Path, spoilt: None, printed: Any
 ) -> None:
@@ -191,6 +192,7 @@ def test_a_study_that_was_not_measured_says_so_and_is_measured_later(
     assert stimuli_sentences(again()) == ["No warning about the stimuli."]
 
 
+@pytest.mark.long
 def test_what_is_not_known_is_not_called_clean(tmp_path: Path, store_folder: Path, desk: Client) -> None:
     """Four items are too few for a decoder: it needs six."""
     call_command("study_open", str(honest(tmp_path, min_view_ms=SHOWN_AT_TEST)), "--quality", "4")
@@ -221,6 +223,7 @@ def test_a_method_that_shows_nothing_is_warned_of(
     assert "56 of 56 explanations are empty" in " ".join(stimuli_sentences(study))
 
 
+@pytest.mark.long
 def test_what_people_do_not_see_is_not_measured(tmp_path: Path, store_folder: Path) -> None:
     """The pictures were changed after the study had opened."""
     study = opened(written(tmp_path))

@@ -190,6 +190,7 @@ def test_a_network_that_knows_nothing_is_refused_with_the_true_cause(
     assert "?." not in printed + why
 
 
+@pytest.mark.long
 def test_such_a_study_does_not_open_either(tmp_path: Path, store_folder: Path) -> None:
     """One answer throughout, and balance = "none": planned it could be."""
     with torch.random.fork_rng(devices=[]):

@@ -156,6 +156,7 @@ def test_a_changed_file_changes_the_draft(study_file: Path, tmp_path: Path) -> N
     assert bool(after - before) == shown
 
 
+@pytest.mark.long
 def test_everything_that_is_drawn_is_in_the_store(study_file: Path, tmp_path: Path) -> None:
     """A worker on another machine has the store alone."""
     study = build_draft(load_study(study_file), study_file.parent, silent)

@@ -59,6 +59,7 @@ class Endless(io.RawIOBase):
         return b"[" * size
 
 
+@pytest.mark.long
 def test_it_refuses_ten_megabytes_without_reading_them(ada: Person) -> None:
     for path in POSTS:
         body = Endless(10_000_000)

@@ -164,6 +164,7 @@ def test_a_guess_is_stored_before_its_answer_is_revealed(tmp_path: Path) -> None
     assert tests["matches_model"].notna().sum() == 2
 
 
+@pytest.mark.long
 def test_a_later_stage_starts_from_frozen_solutions_alone(tasks: Study, tmp_path: Path) -> None:
     path = write(tmp_path / "v", "judged", "blind_review", REVIEW, uses=USES)
     with pytest.raises(StudyError, match="not frozen yet. Run freeze tasks"):

@@ -216,6 +216,7 @@ def test_a_study_that_was_opened_before_is_measured_when_it_is_opened_again(
     assert min(lengths) > min(rooms.values())
 
 
+@pytest.mark.long
 def test_a_bucket_gives_the_bytes_that_the_disk_gives(
     small: Study, three: list[Session], settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,7 @@ def test_it_draws_the_line_at_the_limits_of_the_interval() -> None:
     assert not is_as_it_should(Read(160, 1000), "lightness, planted", True)
 
 
+@pytest.mark.long
 def test_a_network_learns_to_read_plates_and_not_through_other_eyes() -> None:
     dataset = plates(size_px=128, count=120)
     network = taught(dataset, 0)

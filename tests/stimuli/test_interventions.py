@@ -51,6 +51,7 @@ def test_it_follows_the_margin_of_a_leaf_and_not_its_veins(planted: Callable[[st
     assert np.mean(strategy.answers_after("veins") != before) <= 0.2
 
 
+@pytest.mark.long
 def test_it_errs_on_a_third_to_a_half_of_the_lookalikes(planted: Callable[[str], Planted]) -> None:
     lookalike = planted("lookalike")
     assert 0.3 <= np.mean(lookalike.answers() != lookalike.truths()) <= 0.5
@@ -68,6 +69,7 @@ def test_it_tells_lookalikes_by_what_stands_in_one_and_the_same_place(
     assert changed[~inside].mean() < 0.02 < changed[inside].mean()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scenario", ["biased", "strategy", "lookalike"])
 def test_it_is_wrong_in_every_way_often_enough_for_balance(
     planted: Callable[[str], Planted], scenario: str

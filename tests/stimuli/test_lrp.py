@@ -68,8 +68,8 @@ def zennit_relevance(module: nn.Module, x: Tensor, target: int, canonizer: str) 
 @pytest.mark.parametrize(
     ("name", "canonizer", "tolerance"),
     [
-        ("vgg11", "VGGCanonizer", 1e-9),
-        ("vgg11_bn", "VGGCanonizer", 1e-9),
+        pytest.param("vgg11", "VGGCanonizer", 1e-9, marks=pytest.mark.long),
+        pytest.param("vgg11_bn", "VGGCanonizer", 1e-9, marks=pytest.mark.long),
         ("resnet18", "ResNetCanonizer", 1e-5),
         ("resnet50", "ResNetCanonizer", 1e-5),
     ],

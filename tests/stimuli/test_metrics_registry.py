@@ -116,6 +116,7 @@ def peak(metric: Component, items: int) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "metric", [Component("method_similarity"), Component("diagnostic_similarity", {"partners": 4})]
 )
