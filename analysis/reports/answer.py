@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis.reports import figures
 from analysis.reports.accuracy import LEVEL, Analysis, condition_rows, utility_note
-from analysis.reports.base import Data, Figure, Mark, Section, StudyFacts
+from analysis.reports.base import ANSWER, Data, Figure, Mark, Section, StudyFacts
 from analysis.reports.formats import confidence, interval, number, p_sentence
 from analysis.stats.results import Interval
 
@@ -19,7 +19,7 @@ MARKS: dict[str, dict[str, Mark]] = {
 }
 """What is planned, by the contrasts that the plan declares; the ANOVA stands as in the paper."""
 ALWAYS: dict[str, Mark] = {
-    "answer": "planned",
+    ANSWER: "planned",
     "conditions": "planned",
     "smallest_effect": "planned",
     "anova": "paper",
@@ -72,7 +72,7 @@ def answer_section(result: Analysis, facts: StudyFacts, origin: str) -> Section:
         "not_detected": [each.condition for each in compared if each.p >= facts.alpha],
     }
     drawn = (_forest(result, facts, look),) if len(result.utilities) > 1 else ()
-    return Section("answer", "The answer", content, (sentence,), (), drawn)
+    return Section(ANSWER, "The answer", content, (sentence,), (), drawn)
 
 
 def answer_sentence(result: Analysis, facts: StudyFacts, look: figures.Look) -> str:

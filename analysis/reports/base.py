@@ -248,6 +248,8 @@ class Figure:
     leads: bool = False
 
 
+ANSWER = "answer"
+"""The section with which an open report begins."""
 Mark = Literal["", "planned", "paper", "exploratory"]
 MARK_WORDS: Mapping[Mark, str] = {
     "planned": "Planned",

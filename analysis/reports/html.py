@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from html import escape
 from itertools import groupby
 
-from analysis.reports.base import MARK_WORDS, UNSEALED, Figure, Mark, Section, Table
+from analysis.reports.base import ANSWER, MARK_WORDS, UNSEALED, Figure, Mark, Section, Table
 from analysis.reports.figures import Look, as_svg
 from analysis.reports.page_style import STYLE
 from analysis.reports.report import Report
@@ -32,13 +32,17 @@ def page(report: Report) -> str:
     parts = [
         part for part in report.sections if part.title and (part.paragraphs or part.tables or part.figures)
     ]
-    body = "".join(_section(part, swatches) for part in parts)
+    # The answer is what a reader opens the page for: it stands before the list of the parts.
+    count = 1 if parts and parts[0].key == ANSWER else 0
+    first, rest = (
+        "".join(_section(part, swatches) for part in some) for some in (parts[:count], parts[count:])
+    )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="robots" content="noindex"><link rel="icon" href="data:,">'
         f"<title>{escape(facts.title)} \N{MIDDLE DOT} report</title><style>{STYLE}</style></head><body>"
-        f"{_header(report)}<main>{_banners(report)}{_numbers(report)}{_contents(parts)}{body}</main>"
+        f"{_header(report)}<main>{_banners(report)}{_numbers(report)}{first}{_contents(parts)}{rest}</main>"
         f"{_footer(report)}</body></html>\n"
     )
 

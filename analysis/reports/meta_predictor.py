@@ -22,7 +22,7 @@ from analysis.reports.accuracy import (
     utility_note,
 )
 from analysis.reports.answer import answer_section, mark_of
-from analysis.reports.base import Headline, Main, Section, StudyFacts, Table, seal_of
+from analysis.reports.base import ANSWER, Headline, Main, Section, StudyFacts, Table, seal_of
 from analysis.reports.flow import flow_headline, flow_section
 from analysis.reports.formats import (
     NONE,
@@ -139,7 +139,7 @@ def _main(sections: tuple[Section, ...], planned: str) -> tuple[Main, ...]:
     measured = by_key.get("faithfulness")
     unlike = faithfulness.differing(measured.content) if measured else ()
     return (
-        *([Main(None, by_key["answer"].paragraphs)] if "answer" in by_key else []),
+        *([Main(None, by_key[ANSWER].paragraphs)] if ANSWER in by_key else []),
         Main(tables["conditions"], mark=by_key["conditions"].mark),
         Main(None, sentences),
         Main(tables.get(planned), mark=by_key[planned].mark),

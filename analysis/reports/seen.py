@@ -13,13 +13,13 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.reports.base import Data, Figure, StudyFacts
+from analysis.reports.base import ANSWER, Data, Figure, StudyFacts
 from analysis.reports.figures import INK, STYLE, Look, folded, stamped
 from analysis.reports.formats import percent
 from analysis.reports.report import Report
 from stimuli.types import Pixels
 
-ITEMS, KEY = "items", "seen"
+ITEMS, KEY, EXAMPLE = "items", "seen", "example"
 ENDS = 3
 """How many of the hardest and of the easiest items are shown."""
 SIDE_PX = 88
@@ -31,25 +31,39 @@ Picture = Callable[[str], Pixels | None]
 
 
 def with_seen(report: Report, stimuli: pd.DataFrame, picture: Picture) -> Report:
-    """The report with a sheet of small pictures among the items' figures: those of the hardest and of the
-    easiest items in every condition, with the share of answers that match the model. As it is if it has no
-    such section, as while it is sealed, or if no picture is there. `stimuli` is the study's table.
+    """The report with small pictures, each with the share of answers that match the model: one item in every
+    condition beside the answer, and the hardest and easiest items among the items' figures. As it is if it
+    has no such section, as while it is sealed, or if no picture is there. `stimuli` is the study's table.
     """
-    place = next((at for at, part in enumerate(report.sections) if part.key == ITEMS), None)
-    if place is None:
+    items = next((part.content for part in report.sections if part.key == ITEMS), None)
+    if not items:
         return report
-    part = report.sections[place]
-    rows = part.content if len(part.content) <= 2 * ENDS else [*part.content[:ENDS], *part.content[-ENDS:]]
-    digests = _digests(stimuli, {row["item"] for row in rows})
+    rows = items if len(items) <= 2 * ENDS else [*items[:ENDS], *items[-ENDS:]]
+    middle = items[len(items) // 2]
+    digests = _digests(stimuli, {row["item"] for row in (*rows, middle)})
     small = {}
     for cell, digest in digests.items():
         if (whole := picture(digest)) is not None:
             small[cell] = reduced(whole)
     if not small:
         return report
-    figure = _sheet(rows, digests, small, report.facts, Look.of(report.facts, report.origin))
-    sections = list(report.sections)
-    sections[place] = replace(part, figures=(*part.figures, figure))
+    ends = "" if len(rows) < 2 * ENDS else f" Above the {ENDS} hardest, below the {ENDS} easiest."
+    which = {
+        ANSWER: (EXAMPLE, [middle], "one item", " It is in the middle between the hardest and the easiest."),
+        ITEMS: (KEY, rows, f"{len(rows)} items", f"{ends} All pictures are in an export with --pictures."),
+    }
+    look = Look.of(report.facts, report.origin)
+    sections = []
+    for part in report.sections:
+        if part.key in which:
+            key, shown, words, more = which[part.key]
+            caption = (
+                f"What was shown of {words} in each condition, made small, with the share of answers that "
+                f"match the model.{more}"
+            )
+            figure = _sheet(key, caption, shown, digests, small, report.facts, look)
+            part = replace(part, figures=(*part.figures, figure))
+        sections.append(part)
     return replace(report, sections=tuple(sections))
 
 
@@ -70,18 +84,18 @@ def reduced(picture: Pixels) -> Pixels:
 
 
 def _sheet(
+    key: str,
+    caption: str,
     rows: Sequence[dict[str, Any]],
     digests: Mapping[tuple[str, str], str],
     small: Small,
     facts: StudyFacts,
     look: Look,
 ) -> Figure:
-    ends = "" if len(rows) < 2 * ENDS else f" Above the {ENDS} hardest, below the {ENDS} easiest."
     return Figure(
-        KEY,
-        f"What was shown of {len(rows)} items in each condition, made small, with the share of answers that "
-        f"match the model.{ends} All pictures are in an export with --pictures.",
-        "Small pictures of items by condition; their digests and shares stand in figures/seen.csv.",
+        key,
+        caption,
+        f"Small pictures of items by condition; their digests and shares stand in figures/{key}.csv.",
         partial(_draw, rows, small, facts, look),
         Data(
             ("item", "condition", "picture_digest", "n", "accuracy"),

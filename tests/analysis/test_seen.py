@@ -14,7 +14,7 @@ from analysis.refresh import make_report
 from analysis.reports.base import Figure
 from analysis.reports.html import page
 from analysis.reports.report import Report
-from analysis.reports.seen import KEY, SIDE_PX, reduced
+from analysis.reports.seen import EXAMPLE, KEY, SIDE_PX, reduced
 from experiments.models import Rendering, Slot, Study
 from stimuli.models import Stimulus
 from stimuli.render.png import decode, encode, pixel_key
@@ -72,6 +72,23 @@ def test_each_cell_is_the_picture_of_its_item_and_condition(study: Study, tmp_pa
         rendering = Rendering.objects.get(stimulus__picture_digest=str(drawn_digest))
         assert rendering.item.key == item
         assert rendering.condition.name.replace("_", "-") == str(label).lower()
+
+
+def test_the_page_opens_with_the_answer_and_one_item_in_every_condition(study: Study) -> None:
+    report = closed(study)
+    opening = report.sections[0]
+    example = next(figure for figure in opening.figures if figure.key == EXAMPLE)
+    assert example.data is not None
+    (item,) = {row[0] for row in example.data.rows}
+    (items,) = (part.content for part in report.sections if part.key == "items")
+    shares = {row["item"]: row["accuracy"] for row in items}
+    easier = sum(share >= shares[item] for share in shares.values())
+    harder = sum(share <= shares[item] for share in shares.values())
+    assert easier >= len(shares) / 2 <= harder
+    assert len(example.draw().axes) == len(report.facts.conditions)
+    text = page(report)
+    assert text.index('id="answer"') < text.index("What was shown of one item") < text.index("<nav ")
+    assert text.index("<nav ") < text.index('id="flow"')
 
 
 @pytest.mark.long
