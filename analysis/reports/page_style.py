@@ -22,6 +22,7 @@ margin:0 0 .6rem;padding:.6rem .9rem;border-left:4px solid var(--line);backgroun
 .numbers dd{margin:0;font-size:1.75rem;line-height:1.25;font-weight:600;font-variant-numeric:tabular-nums}
 .numbers small{font-size:.95rem;font-weight:400;color:var(--soft)}
 .numbers dt{color:var(--soft);font-size:.875rem}
+section+nav{margin-top:2.5rem}
 nav ol{margin:0;padding:0;list-style:none;font-size:.875rem}
 nav>ol>li{display:flex;align-items:baseline;gap:.25rem 1rem;margin:.15rem 0}
 nav ol ol{display:flex;flex-wrap:wrap;gap:0 1.1rem}

@@ -378,6 +378,7 @@ def test_an_ablation_leaves_out_one_part_at_a_time(
         call_command("ablate_preference", *given, "--out", str(tmp_path / "parts"))
 
 
+@pytest.mark.long
 @pytest.mark.pure
 def test_an_ablation_varies_the_sentence_of_concepts_and_the_label(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

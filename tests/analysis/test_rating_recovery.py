@@ -81,6 +81,7 @@ def test_a_planted_difference_is_found_with_the_stated_power(scale: Scale) -> No
     assert min(shares.values()) >= least, shares
 
 
+@pytest.mark.long
 def test_no_difference_is_found_at_the_rate_of_alpha(scale: Scale) -> None:
     results = list(results_of({"grad_cam": 0.0, "random": 0.0}, 2, scale))
     limits = likely_share(ALPHA, len(results))
@@ -121,6 +122,7 @@ def shares_of_family(effects: Mapping[str, float], seed: int, scale: Scale) -> d
     return {name: float(np.mean(marks)) for name, marks in hits.items()}
 
 
+@pytest.mark.long
 def test_concepts_that_are_rated_lower_are_found_with_the_stated_power(scale: Scale) -> None:
     """Both methods of saliency lie by the difference above that of concepts."""
     half = DIFFERENCE / 2
@@ -130,6 +132,7 @@ def test_concepts_that_are_rated_lower_are_found_with_the_stated_power(scale: Sc
     assert shares["forms"] >= likely_share(0.8, scale.of(STUDIES, STUDIES_FULL)).low, shares
 
 
+@pytest.mark.long
 def test_a_family_without_differences_errs_at_the_rate_of_alpha(scale: Scale) -> None:
     limits = likely_share(ALPHA, scale.of(STUDIES, STUDIES_FULL))
     shares = shares_of_family(dict.fromkeys(FAMILY, 0.0), 4, scale)

@@ -71,6 +71,7 @@ def by_images(answers: np.ndarray, wanted: np.ndarray, draws: int = 400) -> tupl
     return float(low), float(high)
 
 
+@pytest.mark.long
 def test_what_is_planted_on_content_is_seen_by_the_embedding_and_not_by_properties() -> None:
     """T15, T16: the embedding stands above chance on new images, plain properties do not."""
     twin = draw_twin("content", images=IMAGES)

@@ -58,6 +58,7 @@ def test_its_marks_are_no_better_than_chance_for_the_sentence_length_model() -> 
     assert gains.mean() < 2.6 * gains.std() / np.sqrt(len(gains))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", ["tense", "subject_number"])
 def test_its_marks_return_for_tense_and_number(task: str) -> None:
     gains = above_chance(trained(task), people_of(task))

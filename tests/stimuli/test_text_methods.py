@@ -193,6 +193,7 @@ REPEATED = (
 )
 
 
+@pytest.mark.long
 def test_its_control_marks_equal_words_alike_where_the_method_does() -> None:
     """It differs from the method neither in marking only some places of a word nor in how much it marks."""
     net = bag_of_words({"the": 2.0, "film": -1.0, "best": 1.5, "very": 0.7, "never": 1.0, "good": 1.0})
