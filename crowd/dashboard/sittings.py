@@ -166,7 +166,7 @@ def _sitting(study: Study, session: Any, name: str, is_blind: bool, is_concealed
     return SessionRow(
         session=session,
         name=name,
-        origin=session.simulated_kind or ONE_OF[session.origin],
+        origin=session.simulated_kind.replace("_", " ") or ONE_OF[session.origin],
         status=status_word(session),
         tone="screened" if session.excluded else session.verdict or session.state,
         answered=_answered(session),
