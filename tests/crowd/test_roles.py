@@ -201,7 +201,9 @@ def test_it_answers_every_login_by_its_role(world: dict[str, Any]) -> None:
                 got = status(client, verb, path, data)
                 if got != wanted:
                     wrong.append(f"{verb} {name} by {kind}: {got}, not {wanted}")
-                if verb == "GET" and status(client, "HEAD", path, data) != got:
+                if verb == "POST":
+                    continue
+                if status(client, "HEAD", path, data) != got:
                     wrong.append(f"HEAD {name} by {kind}: not {got}")
                 other = status(client, "PUT", path, {})
                 if other not in (302, 403, 404, 405) or (other == 302) != (kind == "nobody"):
