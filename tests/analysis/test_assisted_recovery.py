@@ -103,6 +103,7 @@ def gain_of(habit: Habit) -> float:
     return float(rows["gain"].mean())
 
 
+@pytest.mark.long
 def test_an_explanation_that_tells_right_from_wrong_advice_is_found(scale: Scale) -> None:
     """It raises self-reliance and lowers over-reliance, and nothing else."""
     habits = {

@@ -147,6 +147,7 @@ def named(pool: int) -> str:
     return "fixed" if pool == TESTS else str(pool)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("people", MIXED_SIZES)
 @pytest.mark.parametrize("pool", MIXED_POOLS)
 def test_the_mixed_model_keeps_its_error_for_other_pictures(pool: int, people: int, scale: Scale) -> None:

@@ -36,6 +36,7 @@ def study(paradigm: str, slots: int, **design: Any) -> tuple[StudyDefinition, li
     return made, list(protocol.plans(protocol.Design(**design), pool, Streams(1)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("assignment", "within", "who"),
     [

@@ -88,6 +88,7 @@ def test_shared_pictures_anchors_and_missing_questions_count_as_in_the_report(
     assert numbers["conditions", "grad_cam q1", "ratings"] == 4 * 7, "the anchor is not in it"
 
 
+@pytest.mark.long
 def test_equal_ratings_have_no_p_and_no_alpha(language: str, tmp_path: Path) -> None:
     frames = all_rated(lambda *place: 4, raters=3, items=3, names=METHODS[:2], asked=("q1",))
     report = package(tmp_path / "p", frames, rating_facts(METHODS[:2], asked=("q1",)))

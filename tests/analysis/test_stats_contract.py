@@ -345,6 +345,7 @@ ODD: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("module", "name"), list(CALLS), ids=[name for _, name in CALLS])
 @contract(60)
 @given(data=st.data())

@@ -144,6 +144,7 @@ def first_study(data: Path, study: Path, port: int) -> None:
     assert any(line.startswith("baseline") for line in told), told
 
 
+@pytest.mark.long
 @pytest.mark.sqlite_only("the demo keeps its rows there")
 def test_what_a_demo_shows_works_as_printed_and_stays(tmp_path: Path) -> None:
     data, port = tmp_path / "var", services.free_port()

@@ -51,6 +51,7 @@ def drawn() -> list[Drawn]:
     return drawn_for_training(plates(model_count=800, known=0))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cue", CUES, ids=[name for name, *_ in CUES])
 def test_only_colour_and_what_is_planted_tells_the_digit(cue: Cue, drawn: list[Drawn]) -> None:
     name, feature, change, should_be_found = cue

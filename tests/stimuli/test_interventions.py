@@ -57,6 +57,7 @@ def test_it_errs_on_a_third_to_a_half_of_the_lookalikes(planted: Callable[[str],
     assert 0.3 <= np.mean(lookalike.answers() != lookalike.truths()) <= 0.5
 
 
+@pytest.mark.long
 def test_it_tells_lookalikes_by_what_stands_in_one_and_the_same_place(
     planted: Callable[[str], Planted],
 ) -> None:

@@ -212,6 +212,7 @@ def test_it_finds_a_planted_leak_in_twenty_items(kind: type[Attribution], leak: 
     assert sum(accused(kind, seed, leak) for seed in range(20)) >= 19
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_does_not_accuse_honest_explanations(kind: type[Attribution]) -> None:
     assert sum(accused(kind, seed) for seed in range(20)) <= 2

@@ -65,6 +65,7 @@ AROUND = [
 CASES = THROUGH + AROUND
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("make", "layer"), CASES)
 def test_it_says_what_the_network_says_behind_the_layer(make: Callable[[], Tiny], layer: str) -> None:
     net = make()
@@ -202,6 +203,7 @@ class Scaled:
         return activation * torch.tensor(places).view(-1, 1, 1, 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("make", "layer"), CASES)
 def test_it_serves_the_planner(make: Callable[[], Tiny], layer: str) -> None:
     """Scores behind a layer run through the tail alone, and are those of the whole network. What goes around

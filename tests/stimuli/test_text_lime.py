@@ -75,6 +75,7 @@ def test_it_has_the_coefficients_of_the_package(selection: Any, top: int, bow: b
         )
 
 
+@pytest.mark.long
 def test_it_has_the_coefficients_of_the_package_for_a_trained_network() -> None:
     net = trained("sentiment")
     for text in people_of("sentiment")[:6]:

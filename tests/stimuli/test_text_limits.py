@@ -45,6 +45,7 @@ def test_its_marks_are_chance_where_only_the_number_of_words_decides() -> None:
     assert abs(gains.mean()) < 2.6 * gains.std() / np.sqrt(len(gains))
 
 
+@pytest.mark.long
 def test_its_marks_are_no_better_than_chance_for_the_sentence_length_model() -> None:
     net = trained("sentence_length", "mean", 6000, 20)
     texts = people_of("sentence_length", 6000)

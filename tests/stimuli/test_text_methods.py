@@ -152,6 +152,7 @@ def test_it_leaves_marks_out_of_the_gradient() -> None:
     np.testing.assert_allclose(attribution.values, products[is_word], rtol=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("of", ["lime_text", "shap_text", "input_gradient_text"])
 def test_its_control_has_the_same_values_on_random_words(of: str) -> None:
     net = trained("tense")
