@@ -125,6 +125,7 @@ BETWEEN = [((condition,), n % 3) for condition in range(3) for n in range(24)]
 SQUARE = [(order, group) for order in williams(3) for group in range(len(latin_square(3)))] * 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("cells", "tests"), [(BETWEEN, 15), (SQUARE, 10)], ids=["between", "square"])
 def test_the_mixed_model_errs_at_the_rate_of_alpha_where_texts_differ_by_condition(
     cells: Sequence[tuple[Sequence[int], int]], tests: int, scale: Scale

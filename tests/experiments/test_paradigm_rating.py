@@ -238,6 +238,7 @@ def test_it_refuses_what_it_cannot_rate(
         plans(make_pool(**({"count": 30, "check_repeat": 0} | fields)), **design)
 
 
+@pytest.mark.long
 def test_it_plans_the_published_size_in_bounded_memory() -> None:
     """About 21,100 explanations, 5 raters each: 633,000 answers to six questions. The plans are made one by
     one, so that what is held at a time grows with the explanations, and neither with rounds nor questions."""
