@@ -151,6 +151,7 @@ def test_it_recovers_a_planted_effect_from_the_rows(crowd: Crowd) -> None:
     assert found_p[frozenset(("baseline", "control"))] > 0.05
 
 
+@pytest.mark.long
 def test_it_covers_the_planted_utility_as_often_as_it_says(crowd: Crowd, scale: Scale) -> None:
     crowd.answer(crowd.planted(lambda condition, block: EFFECT[condition, block]))
     crowd.finish()
