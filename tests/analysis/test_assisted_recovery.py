@@ -61,6 +61,7 @@ def test_without_an_effect_a_family_is_rarely_told(scale: Scale) -> None:
             assert share <= likely_share(0.06, len(every)).high, (family, measure)
 
 
+@pytest.mark.long
 def test_advice_that_is_heeded_is_found_and_its_interval_holds_the_gain(scale: Scale) -> None:
     """Right advice about a wrong first decision adds what is taken of it; wrong advice takes away."""
     habits = {"alone": Habit(), "plain": ADVISED, "marked": ADVISED}

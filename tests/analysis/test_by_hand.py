@@ -122,6 +122,7 @@ def test_it_keeps_the_main_result_to_those_that_screening_kept() -> None:
     assert data["flow"]["excluded_by_hand"] == 0
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_it_exports_the_decision_and_leaves_them_out_of_the_clean_table(tmp_path: Path) -> None:
     study = stored.opened()

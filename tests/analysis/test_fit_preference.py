@@ -211,6 +211,7 @@ def with_copies(study: Study) -> dict[tuple[str, str], bytes]:
     return files
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_questions_about_a_pair_are_learned_from_both_pictures(study: Study, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="no rating compares .* its light copy: leave --pair out"):

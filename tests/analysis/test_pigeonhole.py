@@ -218,6 +218,7 @@ def percentile(t: Table, weights: dict[str, float], seed: int, draws: int = 200)
     return float(low), float(high)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("size", "sds"),
     [

@@ -154,6 +154,7 @@ def test_a_mixture_chooses_within_each_dataset(study: Study, tmp_path: Path) -> 
     assert (tmp_path / "m" / "beside.csv").read_text().count("\n") == 1, "nothing was measured"
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_backbones_are_compared_by_what_score_predicts(
     study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]

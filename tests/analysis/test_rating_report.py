@@ -297,6 +297,7 @@ def test_planned_comparisons_are_told_by_question_in_a_sentence() -> None:
     assert "Q1: none of 3 pairs of conditions could be compared." in thin.main[0].sentences
 
 
+@pytest.mark.long
 def test_a_correction_is_named_by_what_it_goes_over() -> None:
     """Pairs are corrected within a question; saliency against concepts, one pair each, over the questions."""
     asked = ("q1", "q2", "q3")

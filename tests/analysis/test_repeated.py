@@ -114,6 +114,7 @@ def test_it_depends_on_no_unit_and_no_origin() -> None:
     assert moved.effects[0].ss_error == pytest.approx(1e6 * plain.effects[0].ss_error)
 
 
+@pytest.mark.long
 def test_corrected_tests_keep_their_level_if_sphericity_is_violated() -> None:
     """2,000 null studies of 10 people and 4 cells, the last of which varies thrice as much: the plain p is
     too small too often, the corrected one is not."""

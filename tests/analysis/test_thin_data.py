@@ -52,6 +52,7 @@ def printed(report: Report) -> str:
     return out.getvalue()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sizes", "without"),
     [

@@ -147,6 +147,11 @@ def test_it_serves_every_paradigm_and_knows_where_an_explanation_could_give_the_
     assert beside == {"meta_predictor": True, "reverse_turing": False, "rating": True}
 
 
+LONG = {"rating", "reviewing"}
+FILLED = [pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in STUDIES]
+
+
+@pytest.mark.parametrize("study", FILLED, indirect=True)
 def test_observers_fill_every_slot_and_the_export_says_what_they_answered(
     study: Study, tmp_path: Path
 ) -> None:

@@ -174,6 +174,7 @@ def test_it_is_measured_once_and_the_same_again(tmp_path: Path, store_folder: Pa
     assert "not acknowledged" in " ".join(stimuli_sentences(again()))
 
 
+@pytest.mark.long
 def test_a_study_that_was_not_measured_says_so_and_is_measured_later(
     tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,6 +263,7 @@ def test_the_page_of_stimuli_shows_it_and_takes_the_acknowledgement(
     assert desk.get(f"{PAGE}acknowledge/").status_code == 405
 
 
+@pytest.mark.long
 def test_only_who_may_run_a_study_acknowledges(tmp_path: Path, store_folder: Path, spoilt: None) -> None:
     study = opened(written(tmp_path, min_view_ms=SHOWN_AT_TEST))
     viewer = User.objects.create_user("vera", password="a-long-enough-password")
@@ -273,6 +275,7 @@ def test_only_who_may_run_a_study_acknowledges(tmp_path: Path, store_folder: Pat
     assert not again().acknowledged
 
 
+@pytest.mark.long
 def test_a_draft_has_nothing_to_acknowledge(tmp_path: Path, store_folder: Path) -> None:
     call_command("build_stimuli", str(write_study(tmp_path, slots=1)))
     with pytest.raises(StudyError, match="is a draft"):

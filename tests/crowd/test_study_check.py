@@ -128,6 +128,7 @@ def test_it_refuses_methods_that_do_not_apply_all_at_once(tmp_path: Path, store_
     assert not Stimulus.objects.exists() and not Study.objects.exists()
 
 
+@pytest.mark.long
 def test_it_refuses_both_sides_of_methods_without_a_sign(
     tmp_path: Path, store_folder: Path, check: Check
 ) -> None:

@@ -167,6 +167,7 @@ def _ratings(person: Person) -> list[dict[str, Any]]:
     return [trial for trial in person.state["block"]["trials"] if trial["kind"] == "rate"]
 
 
+@pytest.mark.long
 def test_it_exports_what_was_changed(study: Study) -> None:
     rows = read_frames(study).stimuli
     copies = rows[rows["copy_of"] != ""]
@@ -199,6 +200,7 @@ def test_it_refuses_searches_that_find_nothing(folder: Path, lines: str, message
     assert not Study.objects.exists()
 
 
+@pytest.mark.long
 def test_a_question_is_not_asked_of_a_picture_without_its_copy(folder: Path) -> None:
     """PASTA's rule: a light copy of pictures that the model is right about, which here are every second."""
     lines = f'{TABLE}light_requires = "kept_and_correct"\n'

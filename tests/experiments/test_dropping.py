@@ -178,6 +178,7 @@ def test_it_drops_exactly_those_on_which_conditions_look_alike(
     assert (f"explanation of {len(marked)} is empty" in told) == ("flat" in rules)
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_methods_that_are_one_picture_leave_nothing(tmp_path: Path, store_folder: Path) -> None:
     path = with_twins(tmp_path, '["look_alike"]')

@@ -73,6 +73,7 @@ def test_it_refuses_ten_megabytes_without_reading_them(ada: Person) -> None:
         assert body.given <= 256 * 1024 + 1
 
 
+@pytest.mark.long
 def test_it_takes_a_body_up_to_the_limit(ada: Person) -> None:
     first = ada.good_response(ada.trials()[0])
     body = json.dumps({"responses": [first]})

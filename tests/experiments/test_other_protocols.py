@@ -174,6 +174,7 @@ def test_a_later_stage_starts_from_frozen_solutions_alone(tasks: Study, tmp_path
     assert study.solutions_digest == tasks.frozen_digest
 
 
+@pytest.mark.long
 def test_a_review_is_handed_out_alone_and_its_hour_is_kept(tasks: Study, tmp_path: Path) -> None:
     """The page does not hold the next task, and a reload does not restart the time."""
     freeze(tasks)

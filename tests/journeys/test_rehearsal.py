@@ -287,7 +287,7 @@ def rehearsed(
 
 
 @pytest.mark.both_databases("locks")
-@pytest.mark.parametrize("platform", ["prolific", "mturk"])
+@pytest.mark.parametrize("platform", ["prolific", pytest.param("mturk", marks=pytest.mark.long)])
 def test_it_pays_everybody_once_whatever_dies(
     platform: str,
     study: Study,
@@ -308,7 +308,7 @@ def test_it_pays_everybody_once_whatever_dies(
     check(world.posting, truth)
 
 
-@pytest.mark.parametrize("platform", ["prolific", "mturk"])
+@pytest.mark.parametrize("platform", [pytest.param("prolific", marks=pytest.mark.long), "mturk"])
 def test_it_pays_everybody_once_with_each_fault_alone(
     platform: str,
     tmp_path: Path,

@@ -63,6 +63,7 @@ def agree(witness: nn.Module, ours: nn.Module, side: int) -> None:
         np.testing.assert_allclose(got.detach().numpy(), expected.detach().numpy(), atol=1e-5 * largest)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["resnet18", "resnet50", "resnext50_32x4d", "vgg11"])
 def test_it_says_what_torchvision_s_network_says(name: str) -> None:
     witness = torchvision_network(name, num_classes=5)

@@ -12,6 +12,7 @@ from tests.stimuli.conftest import Planted
 pytestmark = pytest.mark.pure
 
 
+@pytest.mark.long
 def test_it_follows_the_background_and_not_the_animal(planted: Callable[[str], Planted]) -> None:
     biased = planted("biased")
     before = biased.answers()

@@ -84,6 +84,7 @@ def test_it_says_what_the_network_says_behind_the_layer(make: Callable[[], Tiny]
         )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("make", "layer"), THROUGH)
 def test_it_needs_nothing_else_where_everything_goes_through_the_layer(
     make: Callable[[], Tiny], layer: str

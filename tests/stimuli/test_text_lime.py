@@ -57,6 +57,7 @@ def package(net: Any, text: str, seed: int, target: int, **options: Any) -> list
     return [(int(feature), float(value)) for feature, value in made.local_exp[target]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("bow", [True, False])
 @pytest.mark.parametrize(
     ("selection", "top"), [("auto", 3), ("auto", 7), ("highest_weights", 3), ("forward_selection", 7)]
