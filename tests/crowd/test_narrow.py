@@ -46,7 +46,9 @@ def filled(study: Study) -> tuple[Client, dict[str, str]]:
     return desk, pages
 
 
-@pytest.mark.parametrize(("width_px", "scheme"), [(390, "dark"), (1280, "light")])
+@pytest.mark.parametrize(
+    ("width_px", "scheme"), [(390, "dark"), pytest.param(1280, "light", marks=pytest.mark.long)]
+)
 def test_no_page_runs_off_and_axe_finds_nothing(study: Study, page: Page, width_px: int, scheme: str) -> None:
     desk, pages = filled(study)
     served(page, desk, *pages.values())

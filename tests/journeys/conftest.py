@@ -78,7 +78,9 @@ def visitor(opened: dict[str, Any], page: Page) -> Visitor:
     return Visitor(page, opened["practice"], opened["quiz"])
 
 
-@pytest.fixture(params=["keyboard", "mouse", "touch"])
+@pytest.fixture(
+    params=["keyboard", *(pytest.param(name, marks=pytest.mark.long) for name in ("mouse", "touch"))]
+)
 def hand(request: pytest.FixtureRequest) -> str:
     """By what alone a person takes part."""
     return str(request.param)

@@ -159,7 +159,7 @@ def phone(browser: Browser) -> Iterator[Page]:
         context.close()
 
 
-@pytest.mark.parametrize("by", ["tap", "click"])
+@pytest.mark.parametrize("by", ["tap", pytest.param("click", marks=pytest.mark.long)])
 def test_it_is_done_by_touch_or_by_the_mouse_alone(
     study: Study, server: WebServer, phone: Page, by: str
 ) -> None:
@@ -282,7 +282,7 @@ def test_axe_and_contrast_find_nothing(study: Study, server: WebServer, reader: 
     check("result")
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("language", [pytest.param("en", marks=pytest.mark.long), "de"])
 def test_no_page_says_what_the_study_is_about(
     language: str,
     transactional_db: None,

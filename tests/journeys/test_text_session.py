@@ -122,6 +122,7 @@ def test_a_reload_before_going_on_shows_the_reveal_again_and_one_after_it_does_n
     assert Response.objects.count() == 1
 
 
+@pytest.mark.long
 def test_between_learning_and_answering_a_page_comes_once_whatever_happens_there(
     visitor: Visitor, server: WebServer, study: Study
 ) -> None:
