@@ -148,6 +148,11 @@ def report_from(package: Path, folder: Path, *options: str) -> tuple[dict[str, A
     return json.loads((folder / "report.json").read_text()), out.getvalue()
 
 
+SHORT = {"meta_predictor", "reverse_turing"}
+AGAIN = [pytest.param(name, marks=[] if name in SHORT else [pytest.mark.long]) for name in STUDIES]
+
+
+@pytest.mark.parametrize("study", AGAIN, indirect=True)
 @pytest.mark.django_db(transaction=True)
 def test_it_makes_the_same_report_when_the_study_is_gone(study: Study, tmp_path: Path) -> None:
     before = without_time(make_report(study, "human").json())

@@ -159,6 +159,7 @@ def test_it_does_not_take_another_persons_submission_for_proof(study: Study) -> 
         assert finished(thief)["exit"]["method"] == "none"
 
 
+@pytest.mark.long
 def test_it_lets_fifty_people_finish_while_the_platform_is_down(tmp_path: Path, store_folder: Path) -> None:
     large = world.opened_study(world.write_study(tmp_path / "large", slots=17))
     study = changed(large, policy=POLICY)

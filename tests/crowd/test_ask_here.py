@@ -52,7 +52,7 @@ def scorer_of(study: Study, folder: Path, label: str = "none") -> Path:
     return folder / "scorer.safetensors"
 
 
-@pytest.mark.parametrize("label", ["none", "predicted"])
+@pytest.mark.parametrize("label", [pytest.param("none", marks=pytest.mark.long), "predicted"])
 def test_a_scorer_rates_by_its_predictions_and_reads_nothing(
     label: str, study: Study, path: Path, live_server: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -176,6 +176,7 @@ PLANTED: Mapping[str, Callable[[pytest.MonkeyPatch], None]] = {
 LEAKS = {"a page": "/participants/", "an export": "participants.csv"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", PLANTED)
 def test_it_finds_what_is_planted_in(
     place: str, cy: Session, look: Callable[[], Outputs], monkeypatch: pytest.MonkeyPatch

@@ -271,7 +271,7 @@ def test_it_takes_recruiting_from_the_file_and_nothing_else(tmp_path: Path, stor
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("platform", ["prolific", "mturk"])
+@pytest.mark.parametrize("platform", ["prolific", pytest.param("mturk", marks=pytest.mark.long)])
 def test_it_makes_one_offer_though_it_is_killed_at_any_call(
     platform: str, project_env: dict[str, str], tmp_path: Path
 ) -> None:

@@ -373,7 +373,7 @@ execute_from_command_line(["manage.py", "settle", *sys.argv[1:]])
 """A settle that believes that a killed process has sent nothing: the fault that costs a laboratory most."""
 
 
-@pytest.mark.parametrize("platform", ["prolific", "mturk"])
+@pytest.mark.parametrize("platform", ["prolific", pytest.param("mturk", marks=pytest.mark.long)])
 def test_it_notices_a_settle_that_forgets_what_it_sent(
     platform: str, study: Study, server: WebServer, server_env: dict[str, str]
 ) -> None:

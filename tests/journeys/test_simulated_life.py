@@ -150,6 +150,7 @@ def assert_ends_full(server: WebServer, study: Study) -> None:
     assert per_condition == dict.fromkeys(("baseline", "control", "saliency"), SLOTS)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases("claims")
 def test_it_loses_and_doubles_nothing_when_the_server_is_killed(
     server_env: dict[str, str], study: Study

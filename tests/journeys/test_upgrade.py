@@ -33,6 +33,7 @@ def rows() -> dict[str, list[dict[str, Any]]]:
     }
 
 
+@pytest.mark.long
 def test_people_in_the_middle_go_on_after_an_upgrade(
     server_env: dict[str, str], store_folder: Path, tmp_path: Path
 ) -> None:
