@@ -146,6 +146,7 @@ def test_it_is_used_by_worker_web_and_report(machines: Machines, study: Path, tm
     assert "no reporter 'toy_tally'" in machines.refused("", *words, "--reporter", "toy_tally")
 
 
+@pytest.mark.long
 def test_it_is_refused_without_the_package_and_made_anew_with_another_version(
     machines: Machines, study: Path
 ) -> None:

@@ -210,6 +210,7 @@ def test_it_goes_from_published_weights_to_a_report(name: str, publisher: Publis
     assert [row["name"] for row in report["conditions"]] == ["baseline", "control", "grad_cam"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EVERY)
 def test_it_refuses_the_same_network_with_the_weights_that_it_began_with(
     name: str, publisher: Publisher
