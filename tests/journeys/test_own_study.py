@@ -122,6 +122,7 @@ def follow(reader: Reader) -> str:
     return "\n".join(printed)
 
 
+@pytest.mark.long
 def test_it_goes_from_an_empty_folder_to_a_verified_export(reader: Reader) -> None:
     printed = follow(reader)
     assert "6 slots, 126 trials" in printed

@@ -111,6 +111,7 @@ def rings(rows: dict[str, list[list[object]]]) -> list[list[object]]:
     return [row for row in rows["specs"] if row[2]["explainer"]["name"] == FULL]  # type: ignore[index]
 
 
+@pytest.mark.long
 def test_it_is_used_by_worker_web_and_report(machines: Machines, study: Path, tmp_path: Path) -> None:
     with services.celery_worker(machines.having("1.0")):
         machines.done("1.0", "study_open", str(study))

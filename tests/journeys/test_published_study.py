@@ -193,6 +193,7 @@ def publisher(tmp_path: Path, project_env: dict[str, str]) -> Publisher:
     return Publisher(home, project_env)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EVERY)
 def test_it_goes_from_published_weights_to_a_report(name: str, publisher: Publisher) -> None:
     todo = publisher.begin(NETWORKS[name], is_trained=True)

@@ -31,6 +31,7 @@ def rehearse(env: dict[str, str]) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_it_can_be_rehearsed_again_and_leaves_nothing_to_pay(
     project_env: dict[str, str], tmp_path: Path
 ) -> None:

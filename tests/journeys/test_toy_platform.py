@@ -11,6 +11,7 @@ from tests.journeys.test_rehearsal_command import run
 PEOPLE = 12
 
 
+@pytest.mark.long
 def test_it_rehearses_a_study_on_a_platform_that_no_shared_file_names(
     project_env: dict[str, str], tmp_path: Path
 ) -> None:
