@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests import services
 from tests.journeys.test_rehearsal_command import run
 
