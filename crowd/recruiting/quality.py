@@ -121,9 +121,10 @@ class Quality:
         shares = sorted(self.flat.values(), key=lambda counts: counts[0] / counts[1])
         if len(shares) < 2:
             return 0.0, 0.0, 0.0
-        (low, below), (high, above) = shares[0], shares[-1]
+        # Imported here, with SciPy: few who import this module ask for it.
         from analysis.stats.proportions import newcombe
 
+        (low, below), (high, above) = shares[0], shares[-1]
         interval = newcombe(high, above, low, below)
         return high / above - low / below, interval.low, interval.high
 

@@ -106,7 +106,6 @@ def test_a_package_with_pictures_gives_the_same_sheet_and_one_without_gives_none
     assert sheet(bare) is None and report.json() == again.json() == bare.json()
 
 
-@pytest.mark.long
 def test_a_sealed_report_shows_no_picture(study: Study) -> None:
     sealed = make_report(study, "human")
     assert sealed.seal.sealed and sheet(sealed) is None and "data:image" not in page(sealed)

@@ -154,7 +154,6 @@ def differing(first: Outputs, second: Outputs) -> list[str]:
     return [n for n in first if first[n] != second[n] and not n.endswith("manifest.json")]
 
 
-@pytest.mark.long
 def test_all_that_leaves_the_server_is_the_same_for_every_result(
     cy: Session, look: Callable[[], Outputs]
 ) -> None:
