@@ -86,9 +86,9 @@ def _copied() -> Rows:
 def _restore(before: Rows, rows: Rows) -> None:
     """Foreign keys are deferred, so the order of the tables is free. New rows are counted on from these."""
     with atomic(), connection.cursor() as cursor:
+        for name in before:
+            cursor.execute(f"DELETE FROM {name}")
         for name, text in rows.items():
-            if name in before:
-                cursor.execute(f"DELETE FROM {name}")
             cursor.copy_expert(f"COPY {name} FROM STDIN", io.StringIO(text))
             cursor.execute("SELECT pg_get_serial_sequence(%s, 'id')", [name])
             (sequence,) = cursor.fetchone()
