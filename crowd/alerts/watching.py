@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import Error as AnyDatabaseError
 from django.db import connection
+from django.db.models import Q
 
 from crowd.alerts.causes import Trouble, of_service, of_study, to_watch
 from crowd.alerts.sending import Letter, Unsent, channels
@@ -17,6 +18,8 @@ from crowd.models import Alert, Failure, LastTime
 WATCHED = "watch"
 KEPT = timedelta(days=30)
 """How long failures, and alerts whose trouble is over, are kept."""
+SETTLED = timedelta(minutes=10)
+"""How long a trouble is away until its return is news. A disk about its limit comes and goes each minute."""
 
 
 def trouble_now(now: datetime) -> tuple[list[Trouble], bool]:
@@ -34,11 +37,12 @@ def trouble_now(now: datetime) -> tuple[list[Trouble], bool]:
 
 @dataclass(slots=True)
 class Watcher:
-    """The memory of one process: what the last look saw, and what was told while there was no database.
+    """The memory of one process: what the last look saw, and what was told of it, for while there is no
+    database.
 
-    A trouble is told when two looks running see it, so that a slow answer alone tells nothing. The rows
-    remember what was told, also over a restart. A process that dies between a message and its row sends that
-    message again.
+    A trouble is told when two looks running see it, so that a slow answer alone tells nothing; one that comes
+    back within ten minutes was not over, and is not told again. The rows remember what was told, also over a
+    restart. A process that dies between a message and its row sends that message again.
     """
 
     seen: set[str] = field(default_factory=set)
@@ -58,18 +62,23 @@ class Watcher:
         return troubles
 
     def _with_rows(self, troubles: Sequence[Trouble], now: datetime) -> None:
-        standing = {row.key: row for row in Alert.objects.filter(ended_at=None)}
+        recent = Alert.objects.filter(Q(ended_at=None) | Q(ended_at__gt=now - SETTLED))
+        standing = {row.key: row for row in recent.order_by("began_at", "pk")}
+        told = {}
         for trouble in troubles:
             row = standing.pop(trouble.key, None)
             if row is None:
                 row = Alert(key=trouble.key, study=trouble.study, began_at=now)
-                row.told = self.told.pop(trouble.key, [])
+                row.told = self.told.get(trouble.key, [])
             row.said, row.remedy, row.page = trouble.said, trouble.remedy, trouble.page
+            row.ended_at = None
             if trouble.key in self.seen:
                 row.error = _tell(trouble, row.told)
             row.save()
-        Alert.objects.filter(pk__in=[row.pk for row in standing.values()]).update(ended_at=now)
-        self.told.clear()
+            told[trouble.key] = row.told
+        over = [row.pk for row in standing.values() if row.ended_at is None]
+        Alert.objects.filter(pk__in=over).update(ended_at=now)
+        self.told = told
         LastTime.objects.update_or_create(name=WATCHED, defaults={"at": now})
         Alert.objects.filter(ended_at__lt=now - KEPT).delete()
         Failure.objects.filter(at__lt=now - KEPT).delete()

@@ -16,7 +16,8 @@ from django.core import mail
 from django.test import Client
 from django.utils import timezone
 
-from crowd.alerts.causes import of_study
+from crowd.alerts import watching
+from crowd.alerts.causes import Trouble, of_study
 from crowd.alerts.watching import Watcher
 from crowd.models import Alert, Failure, LastTime, Payout, Posting
 from experiments.api import views
@@ -47,10 +48,10 @@ def ear(settings: Any) -> Iterator[Listener]:
         yield listener
 
 
-def looks(count: int = 4) -> None:
+def looks(count: int = 4, after: timedelta = timedelta(0)) -> None:
     watcher = Watcher()
     for _ in range(count):
-        watcher.look(timezone.now())
+        watcher.look(timezone.now() + after)
 
 
 def people(study: Study, verdicts: str) -> None:
@@ -165,14 +166,37 @@ def test_a_posting_whose_places_are_taken_is_not_stalled(study: Study, ear: List
     assert not ear.said("free places")
 
 
-def test_what_comes_back_is_told_anew(study: Study, ear: Listener) -> None:
+@pytest.mark.parametrize(("minutes", "letters"), [(0, 1), (9, 1), (11, 2)])
+def test_what_comes_back_is_told_anew_unless_it_came_and_went(
+    study: Study, ear: Listener, minutes: int, letters: int
+) -> None:
     failed_picture(study)()
-    for _ in range(2):
+    for away in (timedelta(0), timedelta(minutes=minutes)):
         mend = failed_picture(study)
-        looks()
+        looks(after=away)
+        assert Alert.objects.filter(ended_at=None).count() == 1
         mend()
-        looks()
-    assert len(ear.heard) == 2 == Alert.objects.exclude(ended_at=None).count()
+        looks(after=away)
+    assert len(ear.heard) == letters == Alert.objects.exclude(ended_at=None).count()
+
+
+def test_a_database_that_goes_away_tells_nothing_again(
+    study: Study, ear: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker was told of before, the workers while there were no rows to remember it by."""
+    broker, workers = (
+        Trouble("service", name, f"{name}: none answers.", "Start it.", "/") for name in ("broker", "workers")
+    )
+    watcher = Watcher()
+    for troubles, has_rows in (([broker], True), ([broker, workers], False), ([broker, workers], True)):
+        monkeypatch.setattr(watching, "trouble_now", lambda now, seen=(troubles, has_rows): seen)
+        for _ in range(3):
+            watcher.look(timezone.now())
+    assert [letter["said"] for letter in ear.heard] == [broker.said, workers.said]
+    assert {row.key: row.told for row in Alert.objects.filter(ended_at=None)} == {
+        "service:broker": ["webhook"],
+        "service:workers": ["webhook"],
+    }
 
 
 def test_one_look_alone_tells_nothing(study: Study, ear: Listener) -> None:

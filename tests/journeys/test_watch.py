@@ -21,7 +21,8 @@ from tests.guard import Service
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WATCH = ("manage", "watch", "--every", "0.2")
-BIG_MB = 512
+BIG_MB = 2048
+"""Far more than other tests write to this disk meanwhile."""
 
 
 def is_over(key: str) -> bool:
