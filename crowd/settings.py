@@ -86,6 +86,7 @@ def database_from(url: str) -> dict[str, Any]:
                 "transaction_mode": "IMMEDIATE",
                 "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
             },
+            "CONN_MAX_AGE": 60,
         }
     if parts.scheme in {"postgres", "postgresql"}:
         return {

@@ -8,7 +8,8 @@ from textwrap import fill
 from typing import Any
 
 from analysis.preference.compared import Placed, Sweep
-from analysis.reports.figures import INK, OKABE_ITO, Look, as_pdf, as_svg_file, drawing, folded, panels
+from analysis.reports.figure_files import INK, as_pdf, as_svg_file
+from analysis.reports.figures import OKABE_ITO, Look, drawing, folded, panels
 from stimuli.preference.mixture import Mixture
 from stimuli.types import Pixels
 

@@ -24,6 +24,7 @@ from analysis.reports.assisted_scores import (
     reliance_rows,
 )
 from analysis.reports.base import Figure, Headline, Main, Section, StudyFacts, Table, seal_of
+from analysis.reports.figure_files import INK, STYLE
 from analysis.reports.flow import flow_headline, flow_section
 from analysis.reports.formats import (
     NONE,
@@ -226,7 +227,7 @@ def accuracy_figure(made: Sequence[AccuracyRow], look: figures.Look) -> Any:
     import matplotlib
     from matplotlib.figure import Figure as Canvas
 
-    with matplotlib.rc_context(figures.STYLE):
+    with matplotlib.rc_context(STYLE):
         figure = Canvas(figsize=(7.2, 1.2 + 0.5 * len(made)), layout="constrained")
         axes = figure.add_subplot()
     for y, row in enumerate(reversed(made)):
@@ -248,7 +249,7 @@ def accuracy_figure(made: Sequence[AccuracyRow], look: figures.Look) -> Any:
                 zorder=3,
             )
     for share in {row.advice for row in made if row.advice is not None}:
-        axes.axvline(100 * share, color=figures.INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+        axes.axvline(100 * share, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     axes.set_yticks(range(len(made)), [row.condition.label for row in reversed(made)])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(-0.6, len(made) - 0.4)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from analysis.levels import planned_levels
+from analysis.reports.figure_files import as_svg_file
 from experiments.declared import Contrasts
 
 
@@ -233,7 +235,7 @@ class Data:
     rows: tuple[tuple[str | float | None, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Figure:
     """A picture that is drawn when it is needed: `draw` returns a matplotlib figure. `alt` says what it
     shows. Without `data` the coordinates of its marks stand for it. One that `leads` stands above the
@@ -246,6 +248,11 @@ class Figure:
     draw: Callable[[], Any]
     data: Data | None = None
     leads: bool = False
+
+    @cached_property
+    def svg(self) -> bytes:
+        """The picture as a file of its own. Pages and folders show the same one, and drawing is slow."""
+        return as_svg_file(self.draw(), self.key)
 
 
 ANSWER = "answer"

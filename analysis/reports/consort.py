@@ -13,7 +13,8 @@ import pandas as pd
 
 from analysis.frames import by_hand
 from analysis.reports.base import Data, Figure, SlotFacts, StudyFacts
-from analysis.reports.figures import INK, Look, canvas
+from analysis.reports.figure_files import INK
+from analysis.reports.figures import Look, canvas
 from experiments.paradigms.screening import rule_word
 
 BEFORE_WORDS = {"declined": "did not consent", "gates": "still at the gates, or gone"}

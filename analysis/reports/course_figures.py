@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from analysis.reports.base import StudyFacts
-from analysis.reports.figures import BASELINE, INK, Look, Rows, canvas, panels
+from analysis.reports.figure_files import INK
+from analysis.reports.figures import BASELINE, Look, Rows, canvas, panels
 
 LIMIT = "#B00020"
 

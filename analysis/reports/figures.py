@@ -1,9 +1,7 @@
-"""Figures of a report: the same matplotlib figure as SVG for the page and as PDF for the paper."""
+"""Figures of a report, drawn with matplotlib."""
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,25 +11,11 @@ import numpy as np
 import pandas as pd
 
 from analysis.reports.base import StudyFacts
+from analysis.reports.figure_files import STYLE
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#A6761D", "#000000")
 """Safe for colour deficiency; its yellow is too light for thin lines on white and is replaced by a brown."""
-BASELINE, CONTROL, INK, FAINT = "#8C8C8C", "#4D4D4D", "#222222", "#D9D9D9"
-STYLE: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so a figure is the same on every machine
-    "font.size": 9.5,
-    "axes.edgecolor": "#666666",
-    "axes.labelcolor": INK,
-    "axes.linewidth": 0.8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.color": "#444444",
-    "ytick.color": "#444444",
-    "text.color": INK,
-    "text.parse_math": False,
-    "svg.fonttype": "path",
-    "pdf.fonttype": 42,
-}
+BASELINE, CONTROL, FAINT = "#8C8C8C", "#4D4D4D", "#D9D9D9"
 Rows = Sequence[dict[str, Any]]
 
 
@@ -173,34 +157,6 @@ def _block_axis(axes: Any, count: int, names: Sequence[str]) -> None:
 
 def _block_word(names: Sequence[str]) -> str:
     return "K, examples seen" if names and names[0].startswith("K") else "Block"
-
-
-def as_svg(figure: Any, key: str) -> str:
-    """The figure as an SVG element to stand inside a page, the same in every run.
-
-    Several figures share a page, so every id and every reference to it gets the key as a prefix.
-    """
-    text = _written(figure, "svg", {"svg.hashsalt": key}, {"Date": None, "Creator": None}).decode()
-    return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{key}-", text[text.index("<svg") :])
-
-
-def as_svg_file(figure: Any, key: str) -> bytes:
-    """The figure as a file of its own, the same in every run."""
-    return _written(figure, "svg", {"svg.hashsalt": key}, {"Date": None, "Creator": None})
-
-
-def as_pdf(figure: Any) -> bytes:
-    return _written(figure, "pdf", {}, {"CreationDate": None, "Creator": None, "Producer": None})
-
-
-def _written(figure: Any, form: str, settings: dict[Any, Any], metadata: dict[str, Any]) -> bytes:
-    import matplotlib
-
-    # No state of pyplot is touched: figures are drawn in web workers and Celery workers alike.
-    with matplotlib.rc_context({**STYLE, **settings}):
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=form, metadata=metadata)
-    return buffer.getvalue()
 
 
 def canvas(width: float, height: float, look: Look) -> tuple[Any, Any]:

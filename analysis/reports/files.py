@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from analysis.reports.figures import as_pdf, as_svg_file
+from analysis.reports.figure_files import as_pdf
 from analysis.reports.html import page
 from analysis.reports.markup import data_csv, drawn, table_csv, table_latex, table_markdown
 from analysis.reports.report import Report
@@ -21,7 +21,7 @@ def write_report(report: Report, folder: Path) -> list[str]:
     for figure in (figure for section in report.sections for figure in section.figures):
         picture, stem = figure.draw(), f"figures/{figure.key}"
         files[f"{stem}.csv"] = data_csv(figure.data or drawn(picture))
-        files[f"{stem}.svg"] = as_svg_file(picture, figure.key)
+        files[f"{stem}.svg"] = figure.svg
         files[f"{stem}.pdf"] = as_pdf(picture)
     for table in report.papers:
         files[f"tables/{table.key}.md"] = table_markdown(table)

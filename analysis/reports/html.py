@@ -9,7 +9,8 @@ from html import escape
 from itertools import groupby
 
 from analysis.reports.base import ANSWER, MARK_WORDS, UNSEALED, Figure, Mark, Section, Table
-from analysis.reports.figures import Look, as_svg
+from analysis.reports.figure_files import inline
+from analysis.reports.figures import Look
 from analysis.reports.page_style import STYLE
 from analysis.reports.report import Report
 
@@ -153,7 +154,7 @@ def _side(index: int, table: Table) -> str:
 
 
 def _figure(figure: Figure) -> str:
-    svg = as_svg(figure.draw(), figure.key)
+    svg = inline(figure.svg, figure.key)
     named = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(figure.alt)}" ', 1)
     return (
         f'<figure id="figure-{figure.key}"><div class="drawing" role="region" tabindex="0" '

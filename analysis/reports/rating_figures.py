@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from analysis.ratings import SCALE
-from analysis.reports.figures import STYLE, Look, stamped
+from analysis.reports.figure_files import STYLE
+from analysis.reports.figures import Look, stamped
 from analysis.reports.rating_scores import RatingSummary
 
 POINT_COLOURS = ("#B2622B", "#E6B98A", "#DADADA", "#8DB9D8", "#2A6CA3")

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.reports.figures import BASELINE, FAINT, STYLE, Look, stamped
+from analysis.reports.figure_files import STYLE
+from analysis.reports.figures import BASELINE, FAINT, Look, stamped
 from analysis.reports.review_curves import Curve, SharesOf
 
 DOTS_MAX = 400

@@ -14,7 +14,8 @@ from typing import Any
 import pandas as pd
 
 from analysis.reports.base import ANSWER, Data, Figure, StudyFacts
-from analysis.reports.figures import INK, STYLE, Look, folded, stamped
+from analysis.reports.figure_files import INK, STYLE
+from analysis.reports.figures import Look, folded, stamped
 from analysis.reports.formats import percent
 from analysis.reports.report import Report
 from stimuli.types import Pixels

@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 
 from analysis.reports import figures
 from analysis.reports.base import ConditionFacts
-from analysis.reports.figures import BASELINE, CONTROL, OKABE_ITO, Look, as_pdf, as_svg
+from analysis.reports.figure_files import as_pdf, as_svg_file, inline
+from analysis.reports.figures import BASELINE, CONTROL, OKABE_ITO, Look
 from tests.analysis.worlds import facts
 
 pytestmark = pytest.mark.pure
@@ -149,12 +150,12 @@ def drawing() -> Figure:
 
 
 def test_it_writes_the_same_bytes_every_time() -> None:
-    assert as_svg(drawing(), "a") == as_svg(drawing(), "a")
+    assert as_svg_file(drawing(), "a") == as_svg_file(drawing(), "a")
     assert as_pdf(drawing()) == as_pdf(drawing())
 
 
 def test_it_keeps_the_ids_of_two_figures_on_one_page_apart() -> None:
-    first, second = (as_svg(drawing(), key) for key in "ab")
+    first, second = (inline(as_svg_file(drawing(), key), key) for key in "ab")
     ids = [set(re.findall(r'\bid="([^"]+)"', svg)) for svg in (first, second)]
     assert ids[0] and ids[0].isdisjoint(ids[1])
     for svg, known in zip((first, second), ids, strict=True):
@@ -166,4 +167,4 @@ def test_it_draws_a_label_as_it_is_written() -> None:
     label = "$x^2$ <b>&amp;</b> \N{SNOWMAN}"
     (axes,) = figures.forest([row("grad_cam", label=label)], look()).axes
     assert axes.get_yticklabels()[0].get_text() == label
-    assert "<b>" not in as_svg(axes.figure, "k")
+    assert b"<b>" not in as_svg_file(axes.figure, "k")

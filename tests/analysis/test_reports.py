@@ -16,7 +16,7 @@ from rich.console import Console
 from analysis.frames import Frames, MixedOrigins
 from analysis.reports import get_reporter
 from analysis.reports.base import StudyFacts
-from analysis.reports.figures import as_pdf
+from analysis.reports.figure_files import as_pdf
 from analysis.reports.html import page
 from analysis.reports.report import Report
 from analysis.reports.text import print_report

@@ -15,6 +15,7 @@ from stimuli.claims import BATCH, render_claimed
 
 
 class Command(BaseCommand):
+    requires_system_checks = ()
     help = "Render the picture keys that standard input names, the last ones first; build_stimuli starts it."
 
     def handle(self, *args: Any, **options: Any) -> None:
