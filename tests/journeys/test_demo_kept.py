@@ -6,7 +6,6 @@ import html
 import os
 import re
 import shlex
-import shutil
 import signal
 import socket
 import subprocess
@@ -116,34 +115,6 @@ def look_at_pictures(data: Path, to: Path) -> None:
         assert picture.width == 1280 and len(picture.convert("RGB").getcolors(2**24) or []) > 50
 
 
-def first_study(data: Path, study: Path, port: int) -> None:
-    """The lines of docs/first-study.md in a shell, in a folder of their own, on the small study."""
-    folder = data / "newcomer"
-    folder.mkdir()
-    (folder / "experiments" / "studies").mkdir(parents=True)
-    shutil.copytree(study.parent, folder / "experiments" / "studies" / "wolf-or-husky")
-    page = (ROOT / "docs" / "first-study.md").read_text()
-    blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
-    assert blocks[0] == "make demo\n"
-    lines = "".join(blocks[1:]).replace("var/demo", str(data / "demo"))
-    lines = lines.replace(".venv/bin/legible", f"{sys.executable} -m crowd.legible")
-    lines = lines.replace("-n 8", f"-n 8 --url http://127.0.0.1:{port}")
-    (python,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    (folder / "read.py").write_text(python)
-    env = {**plain(data), "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        ["sh", "-e", "-c", f"{lines}\n{sys.executable} read.py"],
-        cwd=folder, env=env, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-1500:]
-    assert "0 rendered now" in done.stdout, "the pictures of the demo are used"
-    assert (folder / "my-report" / "report.html").exists()
-    kept_rate = "instructed_share_min = 0.5"
-    assert kept_rate in (folder / "my-first-study" / "study.toml").read_text()
-    told = done.stdout.splitlines()[-6:]
-    assert any(line.startswith("baseline") for line in told), told
-
-
 @pytest.mark.long
 @pytest.mark.sqlite_only("the demo keeps its rows there")
 def test_what_a_demo_shows_works_as_printed_and_stays(tmp_path: Path) -> None:
@@ -185,7 +156,6 @@ def test_what_a_demo_shows_works_as_printed_and_stays(tmp_path: Path) -> None:
         report = next(reply.text for reply in shown if reply.url.path.endswith("/report/"))
         assert "simulated" in report and "<iframe" in report, "it opens on the people that there are"
         run_all(printed_commands([reply.text for reply in shown]), name, study, data, tmp_path)
-        first_study(data, study, port)
         look_at_pictures(data, tmp_path / "pictures")
         assert set(ROOT.glob("*.sqlite3")) | set((ROOT / "var").glob("*.sqlite3")) == before
         assert [path.name for path in data.glob("**/*.sqlite3")] == ["legible.sqlite3"]
