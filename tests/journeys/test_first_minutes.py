@@ -109,7 +109,9 @@ def read_along(folder: Path, page: str) -> None:
         by_hand.setdefault(row["condition"], []).append(row["matches_model"] in {"True", "true", "1"})
     rates = {name: sum(right) / len(right) for name, right in by_hand.items()}
     assert "baseline" in rates
-    programs = {"python": [sys.executable]} | (
+    programs = {"python": [sys.executable]}
+    if rscript := shutil.which("Rscript"):
+        programs["r"] = [rscript]
         {"r": [rscript]} if (rscript := shutil.which("Rscript")) else {}
     )
     for language, program in programs.items():
