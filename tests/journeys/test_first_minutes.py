@@ -112,8 +112,6 @@ def read_along(folder: Path, page: str) -> None:
     programs = {"python": [sys.executable]}
     if rscript := shutil.which("Rscript"):
         programs["r"] = [rscript]
-        {"r": [rscript]} if (rscript := shutil.which("Rscript")) else {}
-    )
     for language, program in programs.items():
         (code,) = re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
         (folder / f"read.{language}").write_text(code)
