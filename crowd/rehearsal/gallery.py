@@ -1,14 +1,18 @@
-"""Sheets of what methods and recipes look like, for the documentation: real attributions of a small network
-that is trained on drawn pictures, each method with its defaults."""
+"""What methods, recipes and trials look like, for the documentation: sheets of real attributions of a small
+network that is trained on drawn pictures, each method with its defaults, and a trial of each paradigm."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from PIL import Image
 
+from experiments.errors import StudyError
 from stimuli.spec import Component
 from stimuli.types import Pixels, Progress
 
@@ -63,6 +67,36 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
     "style = mask": {"style": "mask"},
     "style = top_share": {"style": "top_share"},
 }
+
+TRIALS: Mapping[str, tuple[str, str]] = {
+    "reverse_turing": ("sentiment", "predict-test-lime"),
+    "rating": ("rate-explanations", "rate-test"),
+    "blind_review": ("find-the-digit", "solve-test"),
+    "assisted_decision": ("alder-or-dogwood", "decide-test"),
+}
+"""Paradigm -> a shipped study, and the trial of it that is shown; the demo's own is in README."""
+
+
+def draw_trials(to: Path, albums: Path) -> list[Path]:
+    """Writes the picture of one trial of each paradigm into `to`. Each study is built and walked through,
+    which takes minutes; what else was pictured of it stays in `albums`."""
+    written = []
+    for paradigm, (study, trial) in TRIALS.items():
+        command = [sys.executable, "manage.py", "screenshots", study, "--short", "--to", str(albums / study)]
+        subprocess.run(command, cwd=settings.BASE_DIR, check=True)
+        with Image.open(picture_of(albums / study, trial)) as picture:
+            path = to / f"trial-{paradigm}.webp"
+            picture.convert("RGB").save(path, quality=QUALITY, method=6)
+        written.append(path)
+    return written
+
+
+def picture_of(album: Path, trial: str) -> Path:
+    """The file of that trial in an album. Raises StudyError if there is none."""
+    for path in sorted(album.glob("*/*.png")):
+        if path.stem.partition("-")[2] == f"trial-{trial}":
+            return path
+    raise StudyError(f"{album} has no picture of a trial {trial!r}: name one that it has, in TRIALS.")
 
 
 def draw_sheets(to: Path, progress: Progress) -> list[Path]:

@@ -57,7 +57,11 @@ def wants_last(folder: Path) -> bool:
         return False
     made = datetime.fromtimestamp(rows.stat().st_mtime, UTC)
     print(f"There is a demo of {made:%Y-%m-%d %H:%M} UTC in {folder}.")
-    return input("Enter: look at it again.  n, Enter: make a new one (this one is kept). ").strip() == ""
+    try:
+        typed = input("Enter: look at it again.  n, Enter: make a new one (this one is kept). ")
+    except EOFError:  # Ctrl-D
+        raise DemoFailed("No demo was chosen, so nothing was done.") from None
+    return typed.strip() == ""
 
 
 def last_study(terminal: Terminal) -> Study:

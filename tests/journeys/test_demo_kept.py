@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import pty
 import re
 import shlex
 import signal
@@ -188,6 +189,45 @@ def test_it_moves_earlier_demos_to_the_first_free_name(tmp_path: Path) -> None:
         (folder / "marker").write_text(str(number))
         assert kept.put_aside(folder) == tmp_path / f"demo-{number}"
     assert [(tmp_path / f"demo-{n}" / "marker").read_text() for n in (1, 2)] == ["1", "2"]
+
+
+ASK = """
+import pathlib, sys, django
+django.setup()
+from crowd.rehearsal import kept
+print(kept.wants_last(pathlib.Path(sys.argv[1])))
+"""
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("typed", "last_line"),
+    [
+        ("\n", "True"),
+        ("n\n", "False"),
+        ("\x04", "crowd.rehearsal.demo.DemoFailed: No demo was chosen, so nothing was done."),
+    ],
+)
+def test_a_terminal_is_asked_which_demo_is_wanted(tmp_path: Path, typed: str, last_line: str) -> None:
+    (tmp_path / kept.ROWS).touch()
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", ASK, str(tmp_path)]
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "crowd.settings"}
+    with subprocess.Popen(command, cwd=ROOT, stdin=theirs, stdout=theirs, stderr=theirs, env=env):
+        os.close(theirs)
+        said = b""
+        while b"a new one (this one is kept)." not in said:
+            said += os.read(ours, 1024)
+        os.write(ours, typed.encode())
+        with suppress(OSError):  # The other end is closed when the process has ended.
+            while more := os.read(ours, 1024):
+                said += more
+    os.close(ours)
+    assert said.decode().splitlines()[-1].strip() == last_line
+    without = subprocess.run(
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, env=env, capture_output=True, text=True
+    )
+    assert without.stdout == "False\n", "a script is never asked"
 
 
 @pytest.mark.pure

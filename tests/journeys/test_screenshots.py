@@ -123,8 +123,9 @@ SQUARE = (
 there without a word, for the ways without a connection."""
 
 
+@pytest.mark.parametrize("way", ["--short", pytest.param("--language=en", marks=pytest.mark.long)])
 def test_it_shows_the_pages_that_come_before_each_part(
-    transactional_db: None, store_folder: Path, server_env: dict[str, str], tmp_path: Path
+    transactional_db: None, store_folder: Path, server_env: dict[str, str], tmp_path: Path, way: str
 ) -> None:
     tables = TURING
     for before, after in SQUARE:
@@ -135,8 +136,11 @@ def test_it_shows_the_pages_that_come_before_each_part(
     text = text.replace("\nitems = 8", "\nitems = 30")
     path.write_text(text.replace('balance = "none"', 'balance = "prediction"'))
     opened_study(path)
-    command = [sys.executable, "manage.py", "screenshots", "letters", "--to", str(tmp_path / "to")]
+    words = ["letters", way, "--to", str(tmp_path / "to")]
+    command = [sys.executable, "manage.py", "screenshots", *words]
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, **server_env}, capture_output=True, text=True)
     assert done.returncode == 0 and "Not reached" not in done.stdout, done.stdout + done.stderr
     names = " ".join(file.stem for file in (tmp_path / "to" / "en").glob("*.png"))
     assert "gate-instructions_block_0" in names and "gate-instructions_block_1" in names
+    others = ("entry-full", "trouble-offline", "end-declined")
+    assert all((other in names) == (way != "--short") for other in others)

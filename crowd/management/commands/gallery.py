@@ -1,13 +1,14 @@
-"""Pictures of all methods and recipes, for the documentation."""
+"""Pictures of all methods, recipes and paradigms, for the documentation."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandParser
 
-from crowd.rehearsal.gallery import draw_sheets
+from crowd.rehearsal.gallery import draw_sheets, draw_trials
 from experiments.management.base import StudyCommand
 from experiments.terminal import Terminal
 
@@ -18,7 +19,16 @@ class Command(StudyCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--to", type=Path, default=Path("docs/pictures"), help="folder (docs/pictures)")
 
-    def handle(self, *args: Any, to: Path, **options: Any) -> None:
+        parser.add_argument(
+            "--trials",
+            action="store_true",
+            help="a trial of each paradigm too: builds four studies, a quarter of an hour",
+        )
+
+    def handle(self, *args: Any, to: Path, trials: bool, **options: Any) -> None:
         with Terminal() as terminal:
-            for path in draw_sheets(to, terminal.progress):
+            written = draw_sheets(to, terminal.progress)
+            if trials:
+                written += draw_trials(to, settings.VAR_DIR / "screens")
+            for path in written:
                 terminal.line(str(path))

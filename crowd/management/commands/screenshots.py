@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,23 @@ from experiments.sentences import LANGUAGES
 from experiments.study_file import find_study
 from experiments.terminal import Terminal
 
+SHORT = "Left out: refusals, failed tries, other ends, and pages without a connection (--short)."
 MANY = 100_000
 ROWS = "rows.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """What of a study is pictured: the languages of the interface (none: the study's), all windows or the
+    usual one, and whether one session of each condition is all."""
+
+    languages: tuple[str, ...] = ()
+    in_all_windows: bool = False
+    is_short: bool = False
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> Ways:
+        return cls(tuple(options["language"] or ()), options["all_windows"], options["short"])
 
 
 class Command(StudyCommand):
@@ -49,6 +65,11 @@ class Command(StudyCommand):
             action="store_true",
             help="in windows from a phone to 1920x1080, with an index.html",
         )
+        parser.add_argument(
+            "--short",
+            action="store_true",
+            help="one session of each condition alone, without the other ways in and out",
+        )
         parser.add_argument("--copy", type=Path, help="used by the command itself: the folder of the copy")
 
     def handle(self, *args: Any, study: str, to: Path | None, copy: Path | None, **options: Any) -> None:
@@ -57,9 +78,7 @@ class Command(StudyCommand):
             return
         assert to is not None
         with Terminal() as terminal:
-            missing = picture(
-                prepared(study, copy, terminal), to, options["language"], options["all_windows"], terminal
-            )
+            missing = picture(prepared(study, copy, terminal), to, Ways.of(options), terminal)
         if missing:
             raise CommandError(f"{len(missing)} of the pages were not reached; the album names them.")
 
@@ -122,23 +141,23 @@ def prepared(name: str, copy: Path, terminal: Terminal) -> Study:
     return open_study(Study.objects.get(slug=slug), terminal.progress)
 
 
-def picture(
-    study: Study, to: Path, languages: list[str] | None, in_all: bool, terminal: Terminal
-) -> list[str]:
+def picture(study: Study, to: Path, ways: Ways, terminal: Terminal) -> list[str]:
     """Writes the album of the open study. Returns the screens that were not reached, each as a line."""
     written_in = definition_of(study).language
+    languages = ways.languages or (written_in,)
     shutil.rmtree(to, ignore_errors=True)
-    album = Album(to, WINDOWS if in_all else (USUAL,))
+    album = Album(to, WINDOWS if ways.in_all_windows else (USUAL,))
     missing: list[str] = []
     title = f"{study.title} ({study.slug})"
     caches = [Path(path) for path in (settings.PLAYWRIGHT_BROWSERS_PATH,) if path]
     with chromium.open_browser(settings.CHROMIUM, caches) as browser:
-        for language in languages or [written_in]:
+        for language in languages:
             stage = Stage(study, language)
             port = free_port()
             url = f"http://127.0.0.1:{port}"
             with demo.serving(port, url):
-                lost, said = walk(browser, url, stage, album.looker(language), terminal.progress)
+                look = album.looker(language)
+                lost, said = walk(browser, url, stage, look, terminal.progress, is_short=ways.is_short)
             missing += [
                 f"{screen.what}; condition: {screen.condition or 'all'}; language: {language}"
                 for screen in lost
@@ -148,11 +167,14 @@ def picture(
         about = [
             f"{len(album.pictures)} pictures of the pages that a participant can meet, made from a copy "
             f"of the study: nothing here counts as an answer. Definition {study.digest[:12]}.",
+            *([SHORT] if ways.is_short else []),
             f"The study's own texts are written in the language {written_in!r} and are never translated; the "
-            f"interface is shown in: {', '.join(languages or [written_in])}. Codes are examples.",
+            f"interface is shown in: {', '.join(languages)}. Codes are examples.",
         ]
         path = (
-            write_index(album, title, missing) if in_all else write_pdf(album, browser, title, about, missing)
+            write_index(album, title, missing)
+            if ways.in_all_windows
+            else write_pdf(album, browser, title, about, missing)
         )
     terminal.line(f"{len(album.pictures)} pictures in {to}; {path.name} shows them together.")
     for line in missing:

@@ -32,13 +32,21 @@ TRIES = 2
 
 
 def walk(
-    browser: Browser, site: str, stage: Stage, look: Look, progress: Callable[[str, int, int], None]
+    browser: Browser,
+    site: str,
+    stage: Stage,
+    look: Look,
+    progress: Callable[[str, int, int], None],
+    *,
+    is_short: bool = False,
 ) -> tuple[list[Screen], list[str]]:
-    """Looks at every page of the study. Returns the screens that were not reached, and what went wrong."""
+    """Looks at every page of the study. Returns the screens that were not reached, and what went wrong. A
+    short walk goes once through each condition and tries no other way in or out."""
     from playwright.sync_api import Error
 
     screens = {(screen.key, screen.condition): screen for screen in screens_of(stage.study)}
-    ways = [*_arms(stage), _entries, _gates, _dialogs, _trouble, _offline, _ends]
+    others = [] if is_short else [_entries, _gates, _dialogs, _trouble, _offline, _ends]
+    ways = [*_arms(stage), *others]
     looked: set[Screen] = set()
     said: list[str] = []
     for done, way in enumerate(ways):
@@ -57,7 +65,13 @@ def walk(
             finally:
                 context.close()
     progress("ways through the study", len(ways), len(ways))
-    return [screen for screen in screens.values() if screen not in looked], said
+    lost = [screen for screen in screens.values() if screen not in looked]
+    return [screen for screen in lost if not is_short or _is_on_the_way(screen)], said
+
+
+def _is_on_the_way(screen: Screen) -> bool:
+    """Who fails nothing and goes on meets it."""
+    return bool(screen.condition) and not screen.key.endswith("/again")
 
 
 Way = Callable[[Walker], None]
