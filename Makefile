@@ -31,7 +31,7 @@ pictures:         ## those of README and docs, from the demo; every page of a pa
 	$(INSTALL) dev
 	@test -f var/demo/legible.sqlite3 || $(PY) manage.py demo --no-serve
 	@LEGIBLE_VAR=var/demo $(PY) manage.py showcase
-	@$(PY) manage.py gallery
+	@$(PY) manage.py gallery --trials
 	@$(PY) manage.py screenshots $(or $(STUDY),wolf-or-husky) --all-windows --to var/pictures
 
 site:             ## the documentation as a site with search, in var/site
