@@ -10,7 +10,7 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 
 from crowd.celery import app
-from crowd.models import Identity, Message, Payout, Posting
+from crowd.models import AskedPayment, Identity, Message, Payout, Posting
 from experiments.models import Study
 from stimuli.models import Stimulus
 from tests.analysis import stored
@@ -86,6 +86,20 @@ def test_nothing_is_paid(store_folder: object) -> None:
         before = LogEntry.objects.count()
         assert SILENT in posted(desk, f"money/settle/{stage.posting.pk}/", total="1.60")
         assert set(Payout.objects.values_list("state", flat=True)) == {"due"}
+        assert LogEntry.objects.count() == before
+
+
+def test_a_large_sum_can_still_be_confirmed_afterwards(store_folder: object, settings: Any) -> None:
+    settings.SECOND_PERSON_CENTS = 100
+    with paid.offered(paid.paying()) as stage:
+        ada, bo = login("ada", "pay"), login("bo", "pay")
+        stage.person(matches=4)
+        paid.settle(stage.study, yes=False)
+        path = f"money/settle/{stage.posting.pk}/"
+        assert "Nothing was sent yet" in posted(ada, path, total="1.60")
+        before = LogEntry.objects.count()
+        assert SILENT in posted(bo, path, total="1.60")
+        assert AskedPayment.objects.get().user.get_username() == "ada"
         assert LogEntry.objects.count() == before
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.contrib import messages
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -27,7 +28,7 @@ from crowd.dashboard.ledger import (
     spending_of,
 )
 from crowd.dashboard.money import money_of
-from crowd.dashboard.paying import batch_of, batches_of
+from crowd.dashboard.paying import PayablePosting, batch_of, batches_of
 from crowd.dashboard.postings import title_of
 from crowd.dashboard.sittings import KIND_WORDS, namer, paid_row
 from crowd.ground.amounts import is_typed
@@ -39,7 +40,7 @@ from crowd.money.ledger import release as release_payouts
 from crowd.money.ledger import withhold as withhold_payouts
 from crowd.people.decisions import record
 from crowd.people.seals import concealing, seals
-from crowd.people.second import ask, asks_for_second, confirm
+from crowd.people.second import ask, asks_for_second, confirm, waiting
 from crowd.platforms import has_service
 from experiments.errors import StudyError
 from experiments.models import Study
@@ -125,24 +126,35 @@ def settle(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
         messages.error(
             request, f"No message broker is configured, so a page cannot pay. Run: {batch.command}"
         )
-    elif asks_for_second(batch.total_cents) and not confirm(row, user, batch.total_cents):
+    elif asks_for_second(batch.total_cents) and waiting(row, user, batch.total_cents) is None:
         ask(row, user, batch.total_cents)
         messages.success(
             request,
             f"Nothing was sent yet. Another person with the role “pay” has to type {batch.total} here, too.",
         )
     else:
-        from crowd.tasks import pay_batch
-
-        with asking_workers():
-            pay_batch.delay(row.pk, user.get_username(), batch.total_cents)
-        record(study, user, f"Asked a worker to pay {batch.total} on {row.platform} ({batch.mode.lower()}).")
-        messages.success(
-            request,
-            f"A worker looks at the platform and pays {batch.total}, if that is still due. Look again "
-            "in a minute.",
-        )
+        _send(request, row, batch)
     return redirect(f"{reverse('dashboard:money', args=[study.slug])}?mode={row.mode}")
+
+
+def _send(request: HttpRequest, posting: Posting, batch: PayablePosting) -> None:
+    """Confirms what another login asked for, if the sum needs it, and asks a worker: both or neither, so that
+    a silent broker leaves the request as it is."""
+    from crowd.tasks import pay_batch
+
+    user = researcher_of(request)
+    with transaction.atomic(), asking_workers():
+        if asks_for_second(batch.total_cents) and not confirm(posting, user, batch.total_cents):
+            messages.error(request, "Nothing was sent: what was asked for changed meanwhile. Look again.")
+            return
+        pay_batch.delay(posting.pk, user.get_username(), batch.total_cents)
+        said = f"Asked a worker to pay {batch.total} on {posting.platform} ({batch.mode.lower()})."
+        record(posting.study, user, said)
+    messages.success(
+        request,
+        f"A worker looks at the platform and pays {batch.total}, if that is still due. Look again "
+        "in a minute.",
+    )
 
 
 class WithholdForm(forms.Form):
