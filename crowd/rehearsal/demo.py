@@ -15,16 +15,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 from django.conf import settings
 from django.contrib.auth import get_user_model
 
-from analysis.refresh import store_report
-from analysis.reports.files import write_report
-from analysis.reports.report import Report
-from analysis.reports.text import print_report
 from crowd.ground.commands import as_typed
 from crowd.ground.processes import end_with_parent
 from crowd.models import Posting
@@ -51,6 +47,9 @@ from experiments.simulation.population import parse_mix, populate, usual_mix
 from experiments.simulation.text_controls import Texts
 from experiments.simulation.walk import Outcome
 from experiments.terminal import Terminal
+
+if TYPE_CHECKING:
+    from analysis.reports.report import Report
 
 START_DEADLINE_S = 60.0
 WALK_INS = 8
@@ -288,6 +287,11 @@ def _stopped(study: Study, outcomes: Sequence[Outcome], missing: int, barren: in
 
 def print_results(study: Study, terminal: Terminal) -> Report:
     """The report of the simulated people, printed, stored, and written as one page with its figures."""
+    # Imported here: statistics take seconds to import, and a demo that is looked at again needs none.
+    from analysis.refresh import store_report
+    from analysis.reports.files import write_report
+    from analysis.reports.text import print_report
+
     study.refresh_from_db()
     report = store_report(study, "simulated")
     print_report(report, terminal.console)
@@ -298,6 +302,9 @@ def print_results(study: Study, terminal: Terminal) -> Report:
 
 def print_faults(study: Study, folder: Path, terminal: Terminal) -> None:
     """What `study_open` measures before people come. Here the first report comes first, and then has it."""
+    from analysis.refresh import store_report
+    from analysis.reports.files import write_report
+
     measure_and_print(study, folder, terminal, MEASURED)
     write_report(store_report(study, "simulated"), report_folder(study))
     terminal.line(f"The report tells of them too now: {report_folder(study) / 'report.html'}")

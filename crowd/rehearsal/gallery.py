@@ -70,9 +70,9 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
 
 TRIALS: Mapping[str, tuple[str, str]] = {
     "reverse_turing": ("sentiment", "predict-test-lime"),
-    "rating": ("rate-explanations", "rate-test"),
-    "blind_review": ("find-the-digit", "solve-test"),
-    "assisted_decision": ("alder-or-dogwood", "decide-test"),
+    "rating": ("rate-explanations", "rate-test-canines_grad_cam-round-0-list-0"),
+    "blind_review": ("find-the-digit", "solve-test-marked-expert"),
+    "assisted_decision": ("alder-or-dogwood", "decide-second-test-grad_cam"),
 }
 """Paradigm -> a shipped study, and the trial of it that is shown; the demo's own is in README."""
 

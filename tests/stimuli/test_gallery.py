@@ -1,4 +1,4 @@
-"""Every method and every style of a recipe is in the gallery, or its page names it."""
+"""Every method, every style of a recipe and every paradigm is in the gallery, or its page names it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from crowd.rehearsal import gallery
+from experiments.errors import StudyError
+from experiments.paradigms import PARADIGMS
+from experiments.study_file import find_study, load_study
 from stimuli.explainers import EXPLAINERS
 from stimuli.render.recipe import Style
 from stimuli.render.sheet import CELL_PX, GAP_PX, NAME_PX
@@ -29,7 +32,27 @@ def test_no_method_and_no_style_is_missing() -> None:
     assert shown <= set(EXPLAINERS)
     assert {recipe.get("style", "heat") for recipe in gallery.RECIPES.values()} == set(get_args(Style))
     sheets = {f"explainers-{family}" for family in gallery.FAMILIES} | {"recipes"}
-    assert set(re.findall(r"pictures/([\w-]+)\.webp", PAGE)) == sheets
+    trials = {f"trial-{paradigm}" for paradigm in gallery.TRIALS}
+    assert set(re.findall(r"pictures/([\w-]+)\.webp", PAGE)) == sheets | trials
+
+
+def test_each_paradigm_is_shown_by_a_study_of_it() -> None:
+    shown = {study for study, _ in gallery.TRIALS.values()} | {"wolf-or-husky"}
+    assert sorted(load_study(find_study(study, ())).paradigm for study in shown) == sorted(PARADIGMS)
+
+
+def test_a_trial_that_no_album_has_is_named(tmp_path: Path) -> None:
+    pages = (
+        "012-trial-rate-test-saliency",
+        "013-trial-rate-test-saliency-marked",
+        "014-trial-rate-test-random",
+    )
+    for name in pages:
+        (tmp_path / "en").mkdir(exist_ok=True)
+        (tmp_path / "en" / f"{name}.png").touch()
+    assert gallery.picture_of(tmp_path, "rate-test-saliency").stem == pages[0]
+    with pytest.raises(StudyError, match="no picture of a trial 'rate-test'"):
+        gallery.picture_of(tmp_path, "rate-test")
 
 
 def cells(sheet: Image.Image, count: int) -> Iterator[NDArray[np.int64]]:

@@ -9,15 +9,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandParser
 
-from analysis.reports.scenarios import Scenario
 from crowd.rehearsal import demo, kept
-from crowd.rehearsal.scenarios import SCENARIO_STUDIES, metric_tables, print_scenarios, scenario_of
 from crowd.rehearsal.stages import check_sources, end_stage, print_routing, stages_of
 from crowd.rehearsal.unseen import UNSEEN
 from experiments.definition import StudyDefinition
@@ -30,6 +28,9 @@ from experiments.paradigms.base import PlanCondition, Pool
 from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
 from stimuli.datasets.photographs import cut
+
+if TYPE_CHECKING:
+    from analysis.reports.scenarios import Scenario
 
 PHOTOGRAPHS = "grass-or-gravel"
 PARTICIPANTS = 80
@@ -88,7 +89,13 @@ class Command(StudyCommand):
     def run(self, terminal: Terminal, options: dict[str, Any]) -> None:
         call_command("migrate", verbosity=0)
         every: list[str] | None = options["all_scenarios"]
-        names = [options["study"]] if every is None else every or list(SCENARIO_STUDIES)
+        if every is None:
+            names = [options["study"]]
+        else:
+            # Imported here and below: it needs statistics, which take seconds to import.
+            from crowd.rehearsal.scenarios import SCENARIO_STUDIES, print_scenarios
+
+            names = every or list(SCENARIO_STUDIES)
         # All are looked up and read before any work is done.
         folders = tuple(settings.STUDY_DIRS)
         paths = [find_study(name, folders) for name in names]
@@ -137,6 +144,8 @@ class Asked:
         usual = SCENARIO_PARTICIPANTS if is_scenario else None
         wanted, changes = scaled(definition, participants or usual)
         if is_scenario:
+            from crowd.rehearsal.scenarios import metric_tables
+
             changes = {**changes, "metrics": metric_tables()}
         return cls(path, definition, wanted, changes, is_scenario)
 
@@ -165,7 +174,11 @@ class Asked:
         controls = demo.print_controls(study, self.path.parent, seed, terminal, told, unseen)
         steps("Look for faults of the explanations; a study is measured before people come.")
         demo.print_faults(study, self.path.parent, terminal)
-        return coming, scenario_of(study, report, controls) if self.is_scenario else None
+        if not self.is_scenario:
+            return coming, None
+        from crowd.rehearsal.scenarios import scenario_of
+
+        return coming, scenario_of(study, report, controls)
 
 
 def run_stages(
@@ -208,7 +221,8 @@ def start_in_folder(folder: Path, port: int, again: bool) -> None:
         "OMP_NUM_THREADS": 1,
     }
     words = [word for word in sys.argv if word != "--again"]
-    command = [sys.executable, *words, "--here", *(["--again"] if again else [])]
+    # What this process checks before it comes here is not checked once more.
+    command = [sys.executable, *words, "--here", "--skip-checks", *(["--again"] if again else [])]
     sys.stdout.flush()
     os.execvp("env", ["env", *(f"{name}={value}" for name, value in world.items()), *command])
 
