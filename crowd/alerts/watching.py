@@ -69,7 +69,8 @@ class Watcher:
             row = standing.pop(trouble.key, None)
             if row is None:
                 row = Alert(key=trouble.key, study=trouble.study, began_at=now)
-                row.told = self.told.get(trouble.key, [])
+            # A row may be older than what was told while it could not be written.
+            row.told = list(dict.fromkeys([*row.told, *self.told.get(trouble.key, [])]))
             row.said, row.remedy, row.page = trouble.said, trouble.remedy, trouble.page
             row.ended_at = None
             if trouble.key in self.seen:

@@ -83,7 +83,8 @@ def draw_trials(to: Path, albums: Path) -> list[Path]:
     written = []
     for paradigm, (study, trial) in TRIALS.items():
         command = [sys.executable, "manage.py", "screenshots", study, "--short", "--to", str(albums / study)]
-        subprocess.run(command, cwd=settings.BASE_DIR, check=True)
+        if subprocess.run(command, cwd=settings.BASE_DIR).returncode:
+            raise StudyError(f"{study} could not be pictured; what it printed above says why.")
         with Image.open(picture_of(albums / study, trial)) as picture:
             path = to / f"trial-{paradigm}.webp"
             picture.convert("RGB").save(path, quality=QUALITY, method=6)

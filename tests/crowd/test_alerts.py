@@ -183,20 +183,18 @@ def test_what_comes_back_is_told_anew_unless_it_came_and_went(
 def test_a_database_that_goes_away_tells_nothing_again(
     study: Study, ear: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The broker was told of before, the workers while there were no rows to remember it by."""
-    broker, workers = (
-        Trouble("service", name, f"{name}: none answers.", "Start it.", "/") for name in ("broker", "workers")
-    )
+    """The broker was told of before. The workers were seen once, and told while there were no rows to
+    remember it by; so were the pictures, which no row knew."""
+    names = ("broker", "workers", "pictures")
+    every = [Trouble("service", name, f"{name}: none answers.", "Start it.", "/") for name in names]
     watcher = Watcher()
-    for troubles, has_rows in (([broker], True), ([broker, workers], False), ([broker, workers], True)):
-        monkeypatch.setattr(watching, "trouble_now", lambda now, seen=(troubles, has_rows): seen)
-        for _ in range(3):
+    for count, has_rows, looked in ((1, True, 3), (2, True, 1), (3, False, 3), (3, True, 3)):
+        monkeypatch.setattr(watching, "trouble_now", lambda now, seen=(every[:count], has_rows): seen)
+        for _ in range(looked):
             watcher.look(timezone.now())
-    assert [letter["said"] for letter in ear.heard] == [broker.said, workers.said]
-    assert {row.key: row.told for row in Alert.objects.filter(ended_at=None)} == {
-        "service:broker": ["webhook"],
-        "service:workers": ["webhook"],
-    }
+    assert [letter["said"] for letter in ear.heard] == [trouble.said for trouble in every]
+    standing = Alert.objects.filter(ended_at=None)
+    assert {row.key: row.told for row in standing} == {trouble.key: ["webhook"] for trouble in every}
 
 
 def test_one_look_alone_tells_nothing(study: Study, ear: Listener) -> None:

@@ -44,8 +44,6 @@ whole study."""
 
 class Command(StudyCommand):
     help = "Build, open, simulate and report a study in var/demo; leaves its server up."
-    # They read every page's module, twice, as the command starts itself again: seconds before the first line.
-    requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--study", default="wolf-or-husky", help="a slug or the path of a study.toml")
@@ -223,7 +221,8 @@ def start_in_folder(folder: Path, port: int, again: bool) -> None:
         "OMP_NUM_THREADS": 1,
     }
     words = [word for word in sys.argv if word != "--again"]
-    command = [sys.executable, *words, "--here", *(["--again"] if again else [])]
+    # What was checked before this process came here is not checked once more.
+    command = [sys.executable, *words, "--here", "--skip-checks", *(["--again"] if again else [])]
     sys.stdout.flush()
     os.execvp("env", ["env", *(f"{name}={value}" for name, value in world.items()), *command])
 
