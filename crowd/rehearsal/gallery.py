@@ -68,25 +68,25 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
     "style = top_share": {"style": "top_share"},
 }
 
-TRIALS: Mapping[str, tuple[str, str]] = {
-    "reverse_turing": ("sentiment", "predict-test-lime"),
-    "rating": ("rate-explanations", "rate-test-canines_grad_cam-round-0-list-0"),
-    "blind_review": ("find-the-digit", "solve-test-marked-expert"),
-    "assisted_decision": ("alder-or-dogwood", "decide-second-test-grad_cam"),
+TRIALS: Mapping[str, str] = {
+    "sentiment": "predict-test-lime",
+    "rate-explanations": "rate-test-canines_grad_cam-round-0-list-0",
+    "find-the-digit": "solve-test-marked-expert",
+    "alder-or-dogwood": "decide-second-test-grad_cam",
 }
-"""Paradigm -> a shipped study, and the trial of it that is shown; the demo's own is in README."""
+"""A shipped study of each paradigm -> the trial of it that is shown; the demo's own is in README."""
 
 
 def draw_trials(to: Path, albums: Path) -> list[Path]:
     """Writes the picture of one trial of each paradigm into `to`. Each study is built and walked through,
     which takes minutes; what else was pictured of it stays in `albums`."""
     written = []
-    for paradigm, (study, trial) in TRIALS.items():
+    for study, trial in TRIALS.items():
         command = [sys.executable, "manage.py", "screenshots", study, "--short", "--to", str(albums / study)]
         if subprocess.run(command, cwd=settings.BASE_DIR).returncode:
             raise StudyError(f"{study} could not be pictured; what it printed above says why.")
         with Image.open(picture_of(albums / study, trial)) as picture:
-            path = to / f"trial-{paradigm}.webp"
+            path = to / f"trial-{study}.webp"
             picture.convert("RGB").save(path, quality=QUALITY, method=6)
         written.append(path)
     return written
