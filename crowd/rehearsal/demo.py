@@ -56,6 +56,8 @@ WALK_INS = 8
 """Places that stay free for people who look at a demo."""
 RENDERERS_MAX = 4
 """Each holds the network, torch included: about 1 GB."""
+WEB_PROCESSES = 2
+"""One leaves a part of two cores idle if many people come at once."""
 WAVES_MAX = 40
 BARREN = 5
 """So many people in a row of whom none passes are no chance: of the usual mixes one in five may fail."""
@@ -143,6 +145,8 @@ def serving(port: int, url: str) -> Iterator[subprocess.Popen[bytes]]:
         "gunicorn",
         "-c",
         "crowd/gunicorn.py",
+        "-w",
+        str(WEB_PROCESSES),
         "-b",
         f"127.0.0.1:{port}",
         "crowd.wsgi",

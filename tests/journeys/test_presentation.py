@@ -38,8 +38,8 @@ new MutationObserver(([{ target }]) => {
   seen.push({ sight: target.dataset.sight, frame, at_ms: performance.now(), boxes, visible });
 }).observe(document, { subtree: true, attributeFilter: ["data-sight"] });
 """
-"""Notes at each change, in the frame that makes it: what is where, what is visible, which frame it is, and when;
-and when each frame began."""
+"""Notes at each change, in the frame that makes it: what is where, what is visible, which frame it is, when;
+and the time at which each frame began."""
 Box = list[float]
 
 
@@ -58,7 +58,7 @@ def watched(page: Page) -> list[dict[str, Any]]:
     assert response["value"] == {"choice": "husky"} and response["rt_ms"] > response["shown_ms"]
     assert [each["sight"] for each in seen] == list(SIGHTS)
     up, gone = seen[1:3]
-    # On a busy machine the next frame may have begun before the change was made: it does not show the stimulus.
+    # On a busy machine the next frame may have begun before the change: it does not show the stimulus.
     is_early = page.evaluate("begun_ms")[up["frame"] + 1] < up["at_ms"]
     assert response["context"]["frames"] == gone["frame"] - up["frame"] - is_early
     return seen

@@ -33,25 +33,25 @@ if TYPE_CHECKING:
     from analysis.reports.scenarios import Scenario
 
 PHOTOGRAPHS = "grass-or-gravel"
-PARTICIPANTS = 80
-"""Ten in each condition of the usual study: enough to see what a report says, and soon there."""
-
 SCENARIO_PARTICIPANTS = 240
-ITEMS = 60
-"""So many are drawn for that few people, if no number is given: each is answered nearly as often as in the
-whole study."""
+PARTICIPANTS, ITEMS = 80, 60
+"""How many people are to pass, and how many items are drawn for that few, if no number is given."""
+USUAL_PARTICIPANTS, USUAL_ITEMS = 40, 40
+"""The same of the study that comes if none is named: five people in each condition, as its report is to come
+soon; an item more than a session has and few besides."""
+USUAL = "wolf-or-husky"
 
 
 class Command(StudyCommand):
     help = "Build, open, simulate and report a study in var/demo; leaves its server up."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--study", default="wolf-or-husky", help="a slug or the path of a study.toml")
+        parser.add_argument("--study", default=USUAL, help="a slug or the path of a study.toml")
         parser.add_argument(
             "--participants",
             type=int,
-            help=f"who pass, over all conditions ({PARTICIPANTS}; as many as the file has places for, less "
-            "those for visitors, if trials are handed out one at a time)",
+            help=f"who pass, over all conditions ({PARTICIPANTS}, {USUAL_PARTICIPANTS} of {USUAL}; as many as "
+            "the file has places for, less those for visitors, if trials are handed out one at a time)",
         )
         parser.add_argument("--seed", type=int, default=1, help="draws the simulated people (1)")
         parser.add_argument("--port", type=int, default=8000, help="where the server listens (8000)")
@@ -258,18 +258,19 @@ def scaled(definition: StudyDefinition, participants: int | None) -> tuple[int, 
     if all(condition.slots == slots for condition in definition.conditions):
         return wanted, {}
     fewer = {}
-    if participants is None and definition.stimuli.items > ITEMS:
-        fewer = {"stimuli": {**definition.stimuli.model_dump(mode="json", exclude_none=True), "items": ITEMS}}
+    items = USUAL_ITEMS if definition.slug == USUAL else ITEMS
+    if participants is None and definition.stimuli.items > items:
+        fewer = {"stimuli": {**definition.stimuli.model_dump(mode="json", exclude_none=True), "items": items}}
     tables = [condition.model_dump(mode="json", exclude_none=True) for condition in definition.conditions]
     return wanted, {"conditions": [{**table, "slots": slots} for table in tables], **fewer}
 
 
 def usual_participants(definition: StudyDefinition, pool: Pool) -> int:
-    """PARTICIPANTS; if each trial is handed out alone, which takes many more requests, as many as the file
-    has places for, less those for visitors."""
+    """As the constants say; if each trial is handed out alone, which takes many more requests, as many as the
+    file has places for, less those for visitors."""
     paradigm, design = get_paradigm(definition.paradigm), design_of(definition)
     if not any(get_kind(kind).is_alone for kind in paradigm.kinds_of(definition)):
-        return PARTICIPANTS
+        return USUAL_PARTICIPANTS if definition.slug == USUAL else PARTICIPANTS
     slots = min(condition.slots for condition in definition.conditions)
     most = slots * len(definition.conditions)
     places = [n for n in range(1, most + 1) if paradigm.pilot_slots(design, pool, n) <= slots]

@@ -32,10 +32,10 @@ def test_as_many_people_come_as_a_shipped_study_has_places_for(
 def test_the_usual_demo_is_small_and_that_of_240_people_is_the_file_s() -> None:
     definition = load_study(find_study("wolf-or-husky"))
     wanted, changes = scaled(definition, None)
-    # 8 x 11 places, of which 8 are for visitors; 3 blocks of 5 + 7 trials fit 60 items.
-    assert wanted == 80 and {table["slots"] for table in changes["conditions"]} == {11}
+    # 8 x 6 places, of which 8 are for visitors; 3 blocks of 5 + 7 trials fit 40 items.
+    assert wanted == 40 and {table["slots"] for table in changes["conditions"]} == {6}
     whole = definition.stimuli.model_dump(mode="json", exclude_none=True)
-    assert whole["items"] == 120 and changes["stimuli"] == {**whole, "items": 60}
+    assert whole["items"] == 120 and changes["stimuli"] == {**whole, "items": 40}
     load_study(find_study("wolf-or-husky"), changes=changes)
     assert scaled(definition, 240) == (240, {})
 
