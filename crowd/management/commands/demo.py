@@ -50,8 +50,8 @@ class Command(StudyCommand):
         parser.add_argument(
             "--participants",
             type=int,
-            help=f"who pass, over all conditions ({PARTICIPANTS}, {USUAL_PARTICIPANTS} of {USUAL}; as many as "
-            "the file has places for, less those for visitors, if trials are handed out one at a time)",
+            help=f"who pass, over all conditions ({PARTICIPANTS}, {USUAL_PARTICIPANTS} of {USUAL}; as many "
+            "as the file has places for, less those for visitors, if trials are handed out one at a time)",
         )
         parser.add_argument("--seed", type=int, default=1, help="draws the simulated people (1)")
         parser.add_argument("--port", type=int, default=8000, help="where the server listens (8000)")
