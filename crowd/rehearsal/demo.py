@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -135,8 +135,11 @@ def prepare(path: Path, changes: dict[str, Any], terminal: Terminal, steps: Step
 
 
 @contextmanager
-def serving(port: int, url: str) -> Iterator[subprocess.Popen[bytes]]:
-    """The production server on this machine, stopped at the end in every case."""
+def serving(
+    port: int, url: str, meanwhile: Callable[[], object] = lambda: None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """The production server on this machine, stopped at the end in every case. `meanwhile` is called while it
+    starts, which takes seconds."""
     log = settings.VAR_DIR / "server.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     command = [
@@ -160,6 +163,7 @@ def serving(port: int, url: str) -> Iterator[subprocess.Popen[bytes]]:
             preexec_fn=end_with_parent,  # also if the demo is killed
         )
         try:
+            meanwhile()
             _wait_until_up(server, url, port, log)
             yield server
         finally:

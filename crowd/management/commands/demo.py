@@ -229,11 +229,15 @@ def start_in_folder(folder: Path, port: int, again: bool) -> None:
 
 def look_again(terminal: Terminal, port: int) -> None:
     """Serves the last demo as it was left."""
-    call_command("migrate", verbosity=0)
-    study = kept.last_study(terminal)
     url = f"http://127.0.0.1:{port}"
-    with demo.serving(port, url) as server:
-        demo.print_addresses(study, url, terminal, stays=True)
+    last: list[Study] = []
+
+    def read() -> None:
+        call_command("migrate", verbosity=0)
+        last.append(kept.last_study(terminal))
+
+    with demo.serving(port, url, read) as server:
+        demo.print_addresses(last[0], url, terminal, stays=True)
         demo.wait_for_end(server)
 
 
