@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import math
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -25,11 +23,11 @@ from crowd.ground.commands import as_typed
 from crowd.ground.processes import end_with_parent
 from crowd.models import Posting
 from crowd.recruiting.measured import measure_and_print
+from crowd.rehearsal.kept import DemoFailed
 from crowd.rehearsal.materials import material, with_unseen
 from crowd.rehearsal.unseen import unseen_items
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
-from experiments.errors import StudyError
 from experiments.management.commands.build_stimuli import build_study
 from experiments.management.commands.simulate import outcome_rows
 from experiments.models import Condition, Session, Slot, Study
@@ -77,10 +75,6 @@ SHORT = {
 }
 
 
-class DemoFailed(StudyError):
-    """The demo cannot go on; the message says why and what to do."""
-
-
 class Steps:
     """Numbers the steps of a demo as they begin; `studies` are built and run in it."""
 
@@ -100,21 +94,6 @@ def end_with_signals() -> None:
         if signal.getsignal(number) == signal.SIG_IGN:
             continue  # As under nohup.
         signal.signal(number, lambda number, _: sys.exit(128 + number))
-
-
-def check_port(port: int) -> None:
-    """Refuses a port that is taken before any work is done: another demo's server would answer in our
-    place."""
-    if not 1 <= port <= 65535:
-        raise DemoFailed(f"--port {port}: give a number from 1 to 65535.")
-    with socket.socket() as probe:
-        # As the server binds: a port that was just released is free.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as error:
-            why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
-            raise DemoFailed(f"Port {port} {why}; try --port {port + 1}.") from None
 
 
 def prepare(path: Path, changes: dict[str, Any], terminal: Terminal, steps: Steps) -> Study:

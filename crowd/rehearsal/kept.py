@@ -1,9 +1,11 @@
-"""The folder of a demo: one demo at a time, and none is removed by another."""
+"""The folder and the port of a demo: one demo at a time, and none is removed by another."""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import socket
 import sys
 from datetime import UTC, datetime
 from itertools import count
@@ -13,11 +15,30 @@ from django.conf import settings
 from django.db import Error as AnyDatabaseError
 
 from analysis.models import Report
-from crowd.rehearsal.demo import DemoFailed
+from experiments.errors import StudyError
 from experiments.models import Study
 from experiments.terminal import Terminal
 
 ROWS = "legible.sqlite3"
+
+
+class DemoFailed(StudyError):
+    """The demo cannot go on; the message says why and what to do."""
+
+
+def check_port(port: int) -> None:
+    """Refuses a port that is taken before any work is done: another demo's server would answer in our
+    place."""
+    if not 1 <= port <= 65535:
+        raise DemoFailed(f"--port {port}: give a number from 1 to 65535.")
+    with socket.socket() as probe:
+        # As the server binds: a port that was just released is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
+            raise DemoFailed(f"Port {port} {why}; try --port {port + 1}.") from None
 
 
 def hold(folder: Path) -> None:

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from crowd.dashboard.onetime import make_login_path
-from crowd.rehearsal.demo import DemoFailed
+from crowd.rehearsal.kept import DemoFailed
 from experiments.models import Study
 
 if TYPE_CHECKING:

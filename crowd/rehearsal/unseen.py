@@ -26,8 +26,6 @@ from stimuli.store import open_store
 from stimuli.store.files import predictor_file
 from stimuli.types import Dataset
 
-UNSEEN = 5000
-"""Pictures from which a ceiling is learned."""
 AT_ONCE = 64
 SEEDS_ON = 1_000_003
 """Added to the dataset's seed: pictures that neither the model nor a person has met."""

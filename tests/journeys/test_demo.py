@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from crowd.management.commands.demo import scaled
-from crowd.rehearsal.demo import DemoFailed, check_port, sessions_line
+from crowd.rehearsal.demo import sessions_line
+from crowd.rehearsal.kept import DemoFailed, check_port
+from crowd.rehearsal.rounds import scaled
 from experiments.simulation import OBSERVERS
 from experiments.simulation.controls import ALL
 from experiments.simulation.population import DEFAULT_MIX

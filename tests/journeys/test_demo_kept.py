@@ -21,7 +21,7 @@ import pytest
 from PIL import Image
 
 from crowd.rehearsal import kept
-from crowd.rehearsal.demo import DemoFailed
+from crowd.rehearsal.kept import DemoFailed
 from tests import services
 from tests.services import ROOT
 from tests.world import write_study
@@ -205,7 +205,7 @@ print(kept.wants_last(pathlib.Path(sys.argv[1])))
     [
         ("\n", "True"),
         ("n\n", "False"),
-        ("\x04", "crowd.rehearsal.demo.DemoFailed: No demo was chosen, so nothing was done."),
+        ("\x04", "crowd.rehearsal.kept.DemoFailed: No demo was chosen, so nothing was done."),
     ],
 )
 def test_a_terminal_is_asked_which_demo_is_wanted(tmp_path: Path, typed: str, last_line: str) -> None:
