@@ -15,7 +15,7 @@ help:             ## this list
 setup:            ## everything, development tools included
 	$(INSTALL) dev
 
-demo:             ## the shipped study from stimuli to report; ARGS="--participants 40 --no-serve"
+demo:             ## the shipped study from stimuli to report; ARGS="--participants 240 --no-serve"
 	$(INSTALL) demo
 	@$(PY) manage.py demo $(ARGS)
 

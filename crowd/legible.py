@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("experiments", "analysis", "crowd")
 GROUPS: dict[str, tuple[tuple[str, str], ...]] = {
     "See it": (
-        ("demo", "demo --participants 40"),
+        ("demo", "demo --participants 240"),
         ("login_link", "login_link"),
         ("screenshots", "screenshots wolf-or-husky"),
         ("showcase", "showcase --to pictures"),

@@ -197,8 +197,8 @@ def scaled(definition: StudyDefinition, participants: int | None) -> tuple[int, 
 
 
 def usual_participants(definition: StudyDefinition, pool: Pool) -> int:
-    """As the constants say; if each trial is handed out alone, which takes many more requests, as many as the
-    file has places for, less those for visitors."""
+    """Those of crowd/rehearsal/usual.py; if each trial is handed out alone, which takes many more requests,
+    no more than the file has places for, less those for visitors."""
     paradigm, design = get_paradigm(definition.paradigm), design_of(definition)
     if not any(get_kind(kind).is_alone for kind in paradigm.kinds_of(definition)):
         return USUAL_PARTICIPANTS if definition.slug == USUAL else PARTICIPANTS

@@ -168,15 +168,28 @@ def test_what_a_demo_shows_works_as_printed_and_stays(tmp_path: Path) -> None:
         assert ended(again, signal.SIGKILL, port)
 
 
-def test_it_looks_again_only_at_what_is_there(tmp_path: Path) -> None:
+def refused(data: Path, port: int) -> str:
+    """What `--again` says on standard error when it refuses."""
     done = subprocess.run(
-        [sys.executable, "manage.py", "demo", "--again", "--port", str(services.free_port())],
-        cwd=ROOT, env={**os.environ, **plain(tmp_path)}, capture_output=True, text=True,
+        [sys.executable, "manage.py", "demo", "--again", "--port", str(port)],
+        cwd=ROOT, env={**os.environ, **plain(data)}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr.strip() == (
-        f"CommandError: {tmp_path / 'demo'} holds no demo to look at again. Make one: make demo"
+    return done.stderr.strip()
+
+
+def test_it_looks_again_only_at_what_is_there(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    port = services.free_port()
+    assert refused(tmp_path, port) == (
+        f"CommandError: {folder} holds no demo to look at again. Make one: make demo"
     )
+    folder.mkdir()
+    (folder / kept.ROWS).touch()
+    assert refused(tmp_path, port) == (
+        "CommandError: The last demo ended before its report. Make a new one: make demo"
+    )
+    kept.check_port(port)  # The server that had begun to start is gone.
 
 
 @pytest.mark.pure
