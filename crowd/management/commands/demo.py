@@ -19,6 +19,7 @@ from experiments.terminal import Terminal
 
 class Command(StudyCommand):
     help = "Build, open, simulate and report a study in var/demo; leaves its server up."
+    requires_system_checks = ()  # `handle` asks for them, in the process that stays
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--study", default=USUAL, help="a slug or the path of a study.toml")
@@ -54,6 +55,8 @@ class Command(StudyCommand):
         kept.check_port(options["port"])
         if not options["here"]:
             start_in_folder(settings.VAR_DIR / "demo", options["port"], options["again"])
+        if not options["again"]:
+            self.check()
         # Imported here: it takes a second, and the process that has just ended itself needs none of it.
         from crowd.rehearsal.demo import end_with_signals
         from crowd.rehearsal.rounds import look_again, run
@@ -87,7 +90,6 @@ def start_in_folder(folder: Path, port: int, again: bool) -> None:
         "OMP_NUM_THREADS": 1,
     }
     words = [word for word in sys.argv if word != "--again"]
-    # What was checked before this process came here is not checked once more.
-    command = [sys.executable, *words, "--here", "--skip-checks", *(["--again"] if again else [])]
+    command = [sys.executable, *words, "--here", *(["--again"] if again else [])]
     sys.stdout.flush()
     os.execvp("env", ["env", *(f"{name}={value}" for name, value in world.items()), *command])
