@@ -15,7 +15,18 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module, metadata
-from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast, dataclass_transform, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+)
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as pydantic_dataclass
@@ -23,7 +34,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticUndefined
 
 from stimuli.errors import BadSpec, OtherPackage, UnknownName
-from stimuli.spec import Component
+
+if TYPE_CHECKING:  # It imports NumPy, which the settings, and so every command, would wait for.
+    from stimuli.spec import Component
 
 T = TypeVar("T")
 T2 = TypeVar("T2")

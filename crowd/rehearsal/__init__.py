@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from crowd.rehearsal.clock import Clock
-from crowd.rehearsal.faults import Faults
 from stimuli.registry import Table
+
+if TYPE_CHECKING:  # They import NumPy, which each demo would wait for, twice.
+    from crowd.rehearsal.clock import Clock
+    from crowd.rehearsal.faults import Faults
 
 
 class Simulated(Protocol):

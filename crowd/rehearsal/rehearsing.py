@@ -26,9 +26,9 @@ from crowd.money.statement import name_of
 from crowd.recruiting.publishing import close, publish_posting
 from crowd.rehearsal import SIMULATORS, Simulated
 from crowd.rehearsal.clock import Clock
-from crowd.rehearsal.demo import serving
 from crowd.rehearsal.faults import Faults
 from crowd.rehearsal.kept import check_port
+from crowd.rehearsal.shown import serving
 from crowd.rehearsal.visitors import Control, Visit, send_crowd
 from experiments.errors import StudyError
 from experiments.models import Study

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.management import call_command
 
-from crowd.rehearsal import demo, kept
+from crowd.rehearsal import demo, shown
 from crowd.rehearsal.stages import check_sources, end_stage, print_routing, stages_of
 from crowd.rehearsal.usual import (
     ITEMS,
@@ -57,15 +57,15 @@ def run(terminal: Terminal, options: dict[str, Any]) -> None:
     steps = demo.Steps(terminal, sum(len(stages) for stages in staged))
     first = [demo.prepare(stages[0].path, stages[0].changes, terminal, steps) for stages in staged]
     url = f"http://127.0.0.1:{options['port']}"
-    with demo.serving(options["port"], url) as server:
+    with shown.serving(options["port"], url) as server:
         pairs = zip(first, staged, strict=True)
         done = [run_stages(study, stages, url, terminal, options, steps) for study, stages in pairs]
         if every is not None:
             print_scenarios([made for _, made in done if made is not None], terminal)
         *ended, last = done[-1][0]
-        demo.print_addresses(last, url, terminal, not options["no_serve"], ended)
+        shown.print_addresses(last, url, terminal, not options["no_serve"], ended)
         if not options["no_serve"]:
-            demo.wait_for_end(server)
+            shown.wait_for_end(server)
 
 
 def rounds_of(paths: Sequence[Path], options: dict[str, Any]) -> tuple[Round, ...]:
@@ -152,20 +152,6 @@ def run_stages(
         studies.append(demo.prepare(stage.path, stage.changes, terminal, steps))
         coming, scenario = stage.run(studies[-1], url, terminal, options, steps, coming)
     return studies, scenario
-
-
-def look_again(terminal: Terminal, port: int) -> None:
-    """Serves the last demo as it was left."""
-    url = f"http://127.0.0.1:{port}"
-    last: list[Study] = []
-
-    def read() -> None:
-        call_command("migrate", verbosity=0)
-        last.append(kept.last_study(terminal))
-
-    with demo.serving(port, url, read) as server:
-        demo.print_addresses(last[0], url, terminal, stays=True)
-        demo.wait_for_end(server)
 
 
 def scaled(definition: StudyDefinition, participants: int | None) -> tuple[int, dict[str, Any]]:

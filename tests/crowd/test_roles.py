@@ -19,7 +19,7 @@ from django.urls import URLResolver, get_resolver, resolve
 from analysis.refresh import refresh_report
 from crowd.ground.roles import roles_of
 from crowd.models import Message, StudyRole, Submission
-from crowd.rehearsal.demo import print_addresses
+from crowd.rehearsal.shown import print_addresses
 from experiments.models import Slot, Study
 from experiments.terminal import Terminal
 from stimuli.models import Stimulus

@@ -57,16 +57,18 @@ class Command(StudyCommand):
             start_in_folder(settings.VAR_DIR / "demo", options["port"], options["again"])
         if not options["again"]:
             self.check()
-        # Imported here: it takes a second, and the process that has just ended itself needs none of it.
-        from crowd.rehearsal.demo import end_with_signals
-        from crowd.rehearsal.rounds import look_again, run
+        # Imported here, as the process that has just ended itself needs none of it.
+        from crowd.rehearsal.shown import end_with_signals, look_again
 
         end_with_signals()
         with Terminal() as terminal:
             if options["again"]:
                 look_again(terminal, options["port"])
-            else:
-                run(terminal, options)
+                return
+            # And this as a demo that is looked at again needs none of it: it takes seconds.
+            from crowd.rehearsal.rounds import run
+
+            run(terminal, options)
 
 
 def start_in_folder(folder: Path, port: int, again: bool) -> None:

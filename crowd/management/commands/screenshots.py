@@ -16,7 +16,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
 from django.db import OperationalError, ProgrammingError
 
-from crowd.rehearsal import chromium, demo
+from crowd.rehearsal import chromium, shown
 from crowd.rehearsal.screens.album import USUAL, WINDOWS, Album, write_index, write_pdf
 from crowd.rehearsal.screens.stage import Stage, copied, restore
 from crowd.rehearsal.screens.walk import walk
@@ -155,7 +155,7 @@ def picture(study: Study, to: Path, ways: Ways, terminal: Terminal) -> list[str]
             stage = Stage(study, language)
             port = free_port()
             url = f"http://127.0.0.1:{port}"
-            with demo.serving(port, url):
+            with shown.serving(port, url):
                 look = album.looker(language)
                 lost, said = walk(browser, url, stage, look, terminal.progress, is_short=ways.is_short)
             missing += [

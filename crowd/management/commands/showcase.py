@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management.base import CommandParser
 
 from crowd.management.commands.screenshots import free_port
-from crowd.rehearsal import chromium, demo, kept
+from crowd.rehearsal import chromium, kept, shown
 from crowd.rehearsal.showcase import Exhibit, show
 from experiments.management.base import StudyCommand
 from experiments.terminal import Terminal
@@ -26,6 +26,6 @@ class Command(StudyCommand):
             exhibit = Exhibit.of(kept.last_study(terminal))
             url = f"http://127.0.0.1:{(port := free_port())}"
             caches = [Path(path) for path in (settings.PLAYWRIGHT_BROWSERS_PATH,) if path]
-            with demo.serving(port, url), chromium.open_browser(settings.CHROMIUM, caches) as browser:
+            with shown.serving(port, url), chromium.open_browser(settings.CHROMIUM, caches) as browser:
                 for path in show(exhibit, url, browser, to):
                     terminal.line(str(path))

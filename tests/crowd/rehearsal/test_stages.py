@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from crowd.rehearsal.demo import print_addresses
 from crowd.rehearsal.rounds import scaled
+from crowd.rehearsal.shown import print_addresses
 from crowd.rehearsal.stages import end_stage, stages_of
 from experiments.errors import StudyError
 from experiments.study_file import find_study, load_study
