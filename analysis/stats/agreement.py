@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,7 @@ from analysis.stats.results import (
     checked_array,
     checked_count,
     checked_level,
+    checked_word,
     ends_of,
     finite,
     has_spread,
@@ -58,9 +59,11 @@ def krippendorff_alpha(
     order.
 
     Units with fewer than two ratings say nothing and are left out. `draws` > 0 adds the interval.
-    Raises StatsError for a rating outside the levels, no unit with two ratings, or one and the same rating
-    everywhere, for which alpha is not defined. Source: Krippendorff (2011), Computing Krippendorff's alpha.
+    Raises StatsError for another metric, a rating outside the levels, no unit with two ratings, or one and
+    the same rating everywhere, for which alpha is not defined. Source: Krippendorff (2011), Computing
+    Krippendorff's alpha.
     """
+    checked_word(metric, "The metric", get_args(Metric))
     values = _levels(levels)
     counts = _counted(ratings, values)
     counts = counts[counts.sum(axis=1) >= 2]
@@ -85,8 +88,9 @@ def weighted_kappa(
     first: ArrayLike, second: ArrayLike, levels: Sequence[float], weights: Weights = "quadratic"
 ) -> float:
     """Cohen's weighted kappa of two raters' values (n,), by the places of the given levels; 0 if one of them
-    never varies. Raises StatsError for values outside the levels, no pairs, or both constant at the same
-    value."""
+    never varies. Raises StatsError for another weighting, values outside the levels, no pairs, or both
+    constant at the same value."""
+    checked_word(weights, "The weighting", get_args(Weights))
     values = _levels(levels)
     x, y = _pairs(first, second)
     table = np.zeros((values.size, values.size))

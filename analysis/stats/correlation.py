@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,7 @@ from analysis.stats.results import (
     checked_codes,
     checked_count,
     checked_level,
+    checked_word,
     ends_of,
     finite,
     has_spread,
@@ -100,8 +101,7 @@ def correlation(
             f"The columns have {x.size} and {y.size} values; give one of each per row, 3 to "
             f"{ROWS_MAX:,} rows."
         )
-    if kind not in ("pearson", "spearman"):
-        raise StatsError(f"The kind of correlation is {kind!r}; name it 'pearson' or 'spearman'.")
+    checked_word(kind, "The kind of correlation", get_args(Kind))
     count = checked_count(draws, "The number of draws", least=1)
     start = checked_count(seed, "The seed")
     if count * x.size > WORK_MAX:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,7 @@ from analysis.stats.results import (
     checked_groups,
     checked_level,
     checked_spreads,
+    checked_word,
     finite,
 )
 
@@ -67,8 +68,7 @@ def dunnett(
     arrays = checked_groups(groups)
     if control not in arrays:
         raise StatsError(f"The control {control!r} is no group; the groups are {', '.join(arrays)}.")
-    if variances not in ("equal", "separate"):
-        raise StatsError(f"The variances are {variances!r}; name them 'equal' or 'separate'.")
+    checked_word(variances, "The assumption of variances", get_args(Variances))
     if variances == "separate":
         checked_spreads(arrays)
     errors, dfs = _errors(arrays, control, variances)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +30,7 @@ from analysis.stats.results import (
     checked_level,
     checked_list,
     checked_mapping,
+    checked_word,
     ends_of,
     has_spread,
 )
@@ -104,8 +105,7 @@ def factorial_anova(
     """
     checked_level(level)
     y = checked_array(values, "The values")
-    if sum_of_squares not in ("II", "III"):
-        raise StatsError(f"The sums of squares are {sum_of_squares!r}; name them 'II' or 'III'.")
+    checked_word(sum_of_squares, "The type of the sums of squares", get_args(SumOfSquares))
     codes, names = _factors(factors, y.size)
     columns = _covariates({} if covariates is None else checked_mapping(covariates, "The covariates"), y.size)
     repeated = sorted({*codes} & {*columns})

@@ -20,6 +20,7 @@ from analysis.stats.results import (
     checked_array,
     checked_level,
     checked_list,
+    checked_word,
     ends_of,
 )
 
@@ -92,8 +93,7 @@ def paired_differences(
         )
     if control is not None and control not in names:
         raise StatsError(f"The control {control!r} is no condition; they are {', '.join(names)}.")
-    if correction not in CORRECTIONS:
-        raise StatsError(f"The correction is {correction!r}; name it {', '.join(CORRECTIONS)}.")
+    checked_word(correction, "The correction", tuple(CORRECTIONS))
     chosen = list(combinations(names, 2))
     if control is not None:
         chosen = [(name, control) for name in names if name != control]

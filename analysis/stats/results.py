@@ -86,6 +86,13 @@ def checked_count(value: Any, what: str, *, least: int = 0) -> int:
     return int(value)
 
 
+def checked_word(value: Any, what: str, words: Sequence[str]) -> None:
+    """Raises StatsError unless `value` is one of two or more `words`."""
+    if not isinstance(value, str) or value not in words:
+        *others, last = map(repr, words)
+        raise StatsError(f"{what} is {_named(value)}; name it {', '.join(others)} or {last}.")
+
+
 def checked_array(values: ArrayLike, what: str, *, dimensions: int = 1, missing: bool = False) -> Floats:
     """`values` as float64 with that many dimensions; NaN and None are let through if `missing`.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.optimize import brentq
@@ -25,6 +25,7 @@ from analysis.stats.results import (
     checked_count,
     checked_list,
     checked_number,
+    checked_word,
     finite,
 )
 
@@ -60,11 +61,10 @@ def spent(share: float, spending: Spending, alpha: float) -> float:
     part, level = checked_number(share, "The share"), _checked_alpha(alpha)
     if not 0 < part <= 1:
         raise StatsError(f"The share of the people is {share}; give a number above 0, at most 1.")
+    checked_word(spending, "The spending function", get_args(Spending))
     if spending == "obrien_fleming":
         return float(4 * norm.sf(norm.isf(level / 4) / math.sqrt(part)))
-    if spending == "pocock":
-        return level * math.log(1 + (math.e - 1) * part)
-    raise StatsError(f"The spending function is {spending!r}; name it 'obrien_fleming' or 'pocock'.")
+    return level * math.log(1 + (math.e - 1) * part)
 
 
 def look_limits(plan: LookPlan) -> tuple[float, ...]:

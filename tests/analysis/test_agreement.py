@@ -141,6 +141,14 @@ def test_without_the_own_vote_agreement_is_lower() -> None:
         (lambda: weighted_kappa([1], [1, 2], SCALE), "1 and 2 values"),
         (lambda: weighted_kappa([3, 3], [3, 3], SCALE), "kappa is not defined"),
         (lambda: weighted_kappa(["a"], ["b"], SCALE), "must hold numbers"),
+        (
+            lambda: krippendorff_alpha([[1, 2]], SCALE, "ratio"),  # type: ignore[arg-type]
+            "The metric is 'ratio'; name it 'nominal', 'ordinal' or 'interval'",
+        ),
+        (
+            lambda: weighted_kappa([1], [2], SCALE, "equal"),  # type: ignore[arg-type]
+            "The weighting is 'equal'; name it 'linear' or 'quadratic'",
+        ),
         (lambda: spearman([1, 1], [1, 2]), "values that differ"),
         (lambda: modes(np.array([[1], [NONE]])), "Unit 1 has no rating"),
         (lambda: human_row([[1, NONE]], SCALE, leave_one_out=True), "0 units have enough"),

@@ -59,7 +59,7 @@ def test_it_says_what_cannot_be_compared() -> None:
         paired_differences(TABLE, "xyz", "w")
     with pytest.raises(StatsError, match="All differences are equal"):
         paired_differences([[1, 2], [2, 3], [3, 4]], "xy")
-    with pytest.raises(StatsError, match="name it holm, bonferroni, bh"):
+    with pytest.raises(StatsError, match="name it 'holm', 'bonferroni' or 'bh'"):
         paired_differences(TABLE, "xyz", correction="none")  # type: ignore[arg-type]
     with pytest.raises(StatsError, match="each with a name of its own"):
         paired_differences(TABLE, "xxz")

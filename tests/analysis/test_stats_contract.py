@@ -286,10 +286,10 @@ INTERNAL = (
         "decided",
     }
     | {"largest_tail", "denominator_df"}
-    | {"checked_list", "checked_mapping"}
+    | {"checked_list", "checked_mapping", "checked_word"}
 )
-"""Of checked values, or of results; the last two hand back what they are given."""
-CLOSED = {"CrossedFit", "CrossedEstimate", "LookPlan", "str", "str | None", "Weights", "Spending"}
+"""Of checked values, or of results; the last three hand back what they are given, or nothing."""
+CLOSED = {"CrossedFit", "CrossedEstimate", "LookPlan", "str", "str | None"}
 """Annotations of what is a result or plan of this room, or one name: `mypy` tells a wrong one."""
 
 
