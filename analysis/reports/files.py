@@ -11,6 +11,14 @@ from analysis.reports.markup import data_csv, drawn, table_csv, table_latex, tab
 from analysis.reports.report import Report
 
 
+def write_page(report: Report, folder: Path) -> Path:
+    """Writes report.html alone, which has its figures in it; the file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "report.html"
+    file.write_text(page(report), encoding="utf-8")
+    return file
+
+
 def write_report(report: Report, folder: Path) -> list[str]:
     """Writes the folder and returns the names of its files. A figure is SVG and PDF, with its values as CSV;
     a table is CSV; one in a published layout is Markdown and LaTeX too.

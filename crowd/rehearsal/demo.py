@@ -199,22 +199,22 @@ def _stopped(study: Study, outcomes: Sequence[Outcome], missing: int, barren: in
 
 
 def print_results(study: Study, terminal: Terminal) -> Report:
-    """The report of the simulated people, printed, stored, and written as one page with its figures."""
+    """The report of the simulated people, printed, stored, and written as one page."""
     # Imported here: statistics take seconds to import, and a demo that is looked at again needs none.
     from analysis.refresh import store_report
-    from analysis.reports.files import write_report
+    from analysis.reports.files import write_page
     from analysis.reports.text import print_report
 
     study.refresh_from_db()
     report = store_report(study, "simulated")
     print_report(report, terminal.console)
-    write_report(report, report_folder(study))
-    terminal.line(f"As one page: {report_folder(study) / 'report.html'}")
+    terminal.line(f"As one page: {write_page(report, report_folder(study))}")
     return report
 
 
 def print_faults(study: Study, folder: Path, terminal: Terminal) -> None:
-    """What `study_open` measures before people come. Here the first report comes first, and then has it."""
+    """What `study_open` measures before people come. Here the first report comes first, and then has it; the
+    files of its figures and tables are written with it."""
     from analysis.refresh import store_report
     from analysis.reports.files import write_report
     from crowd.recruiting.measured import measure_and_print

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import Future
 from hashlib import blake2b
 from threading import Lock
 from typing import cast
@@ -28,6 +29,7 @@ class Album:
         self._kept = kept
         self._lock = Lock()
         self._shelf: OrderedDict[bytes, Percept | Drawn] = OrderedDict()
+        self._making: dict[bytes, Future[Percept | Drawn]] = {}
 
     def percept(self, original: bytes, overlay: bytes | None = None) -> Percept:
         """What is seen in a PNG file, and in the file of its overlay. Raises ShapeMismatch if one cannot be
@@ -60,13 +62,27 @@ class Album:
             if name in shelf:
                 shelf.move_to_end(name)
                 return shelf[name]
-        # Made outside the lock: two threads may make the same value, which is cheaper than waiting.
-        value = make()
-        with self._lock:
-            shelf[name] = value
-            while len(shelf) > self._kept:
-                shelf.popitem(last=False)
-        return value
+            awaited = self._making.get(name)
+            if awaited is None:
+                making = self._making[name] = Future()
+        # Made outside the lock. People of one condition see the same pictures at the same time.
+        if awaited is not None:
+            return awaited.result()
+        try:
+            value = make()
+        except BaseException as error:
+            making.set_exception(error)
+            raise
+        else:
+            making.set_result(value)
+            with self._lock:
+                shelf[name] = value
+                while len(shelf) > self._kept:
+                    shelf.popitem(last=False)
+            return value
+        finally:
+            with self._lock:
+                del self._making[name]
 
 
 def _name(content: bytes) -> bytes:

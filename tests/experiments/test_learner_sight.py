@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -15,14 +18,16 @@ from experiments.simulation.sight import (
     GRID,
     PATCHES,
     SCALES,
+    Percept,
     attention_of,
     patch_features,
     read_heat,
     squared,
 )
+from stimuli.errors import ShapeMismatch
 from stimuli.render.canvas import drawn_on, shown_picture
 from stimuli.render.heatmap import painted
-from stimuli.render.png import encode
+from stimuli.render.png import decode, encode
 from stimuli.render.recipe import Canvas, RenderSpec
 from stimuli.store.padding import padded
 from stimuli.types import Box, PixelAttribution, Pixels
@@ -179,6 +184,36 @@ def test_it_reads_a_file_once_and_the_same() -> None:
     assert np.array_equal(first.features, direct.features)
     assert np.array_equal(first.where(), direct.where())
     assert album.percept(encode(picture)).attention is None
+
+
+def test_people_who_look_at_the_same_moment_wait_for_one_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    album, file, together = Album(), encode(meadow(6)), Barrier(3)
+    begun, asked, read = Event(), Event(), list[bytes]()
+
+    def decoded(content: bytes) -> Pixels:
+        read.append(content)
+        begun.set()
+        asked.wait()
+        return decode(content)
+
+    def look() -> Percept:
+        if together.wait() == 0:
+            begun.wait()
+            asked.set()
+        return album.percept(file)
+
+    monkeypatch.setattr("experiments.simulation.album.decode", decoded)
+    with ThreadPoolExecutor(3) as people:
+        seen = [person.result() for person in [people.submit(look) for _ in range(3)]]
+    assert read == [file] and all(percept is seen[0] for percept in seen)
+
+
+def test_a_file_that_could_not_be_read_is_tried_again() -> None:
+    album = Album()
+    for _ in range(2):
+        with pytest.raises(ShapeMismatch, match="cannot be read"):
+            album.percept(b"no picture")
+    assert album.percept(encode(meadow(6))).attention is None
 
 
 def test_it_forgets_the_oldest_file() -> None:
