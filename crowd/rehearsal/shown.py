@@ -45,14 +45,15 @@ def look_again(terminal: Terminal, port: int) -> None:
         call_command("migrate", verbosity=0)
         last.append(kept.last_study(terminal))
 
-    with serving(port, url, read) as server:
+    # One process: a second would start beside it, and so keep the person waiting.
+    with serving(port, url, read, processes=1) as server:
         print_addresses(last[0], url, terminal, stays=True)
         wait_for_end(server)
 
 
 @contextmanager
 def serving(
-    port: int, url: str, meanwhile: Callable[[], object] = lambda: None
+    port: int, url: str, meanwhile: Callable[[], object] = lambda: None, processes: int = WEB_PROCESSES
 ) -> Iterator[subprocess.Popen[bytes]]:
     """The production server on this machine, stopped at the end in every case. `meanwhile` is called while it
     starts, which takes seconds."""
@@ -65,7 +66,7 @@ def serving(
         "-c",
         "crowd/gunicorn.py",
         "-w",
-        str(WEB_PROCESSES),
+        str(processes),
         "-b",
         f"127.0.0.1:{port}",
         "crowd.wsgi",
