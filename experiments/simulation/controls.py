@@ -211,7 +211,7 @@ def run_controls(
         for done, (control, condition) in enumerate(wanted):
             progress("controls", place * len(wanted) + done, len(kinds) * len(wanted))
             pairs = list(zip(observers, sittings, strict=True))
-            agreed = [_agreement(*pair, material, eye, control, condition) for pair in pairs]
+            agreed = [agreement(*pair, material, eye, control, condition) for pair in pairs]
             accuracies[control, condition] = np.array(agreed, dtype=np.float32)
         rows += _rows(kind, accuracies, len(_scored(sittings[0])))
         faults += _faults(kind, accuracies)
@@ -381,9 +381,7 @@ def _training_items(plans: Sequence[Plan]) -> list[str]:
     return sorted({t.item for t in trials if t.phase == "train" and t.item is not None})
 
 
-def _agreement(
-    observer: Person, plan: Plan, material: Taken, eye: Eye, control: str, condition: str
-) -> float:
+def agreement(observer: Person, plan: Plan, material: Taken, eye: Eye, control: str, condition: str) -> float:
     """The share of scored trials at which the observer says what the model says."""
     mind, predicted = None, material.predicted
     if control == "ceiling" and isinstance(observer, FrozenObserver | TextObserver):
