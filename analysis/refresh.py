@@ -11,11 +11,13 @@ from django.db.models.functions import Coalesce, Greatest
 from django.utils import timezone
 
 from analysis import models
+from analysis.beside import read_beside
 from analysis.departures import report_facts
 from analysis.exports.pictures import stored_pictures
 from analysis.families import extension_sections
 from analysis.reports import REPORTERS, held_for
 from analysis.reports.base import StudyFacts
+from analysis.reports.beside import with_beside
 from analysis.reports.html import page
 from analysis.reports.making import reported, reporter_of, with_sections
 from analysis.reports.report import Report
@@ -86,11 +88,13 @@ def facts_digest(study: Study, origin: str) -> str:
 
 
 def store_report(study: Study, origin: str, progress: Progress | None = None) -> Report:
-    """Makes the report now and stores it; the dashboard shows it from then on. Raises ReportError as
-    `make_report`."""
+    """Makes the report now and stores it, with what a demo keeps beside it; the dashboard shows it from then
+    on. Raises ReportError as `make_report`."""
     # Read before the rows: a change in between then makes the stored report out of date again.
     newest, facts = newest_session_at(study, origin), facts_digest(study, origin)
     report = make_report(study, origin, progress)
+    if origin == "simulated":
+        report = with_beside(report, read_beside(study.slug, study.digest))
     models.Report.objects.update_or_create(
         study=study,
         origin=origin,

@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
-from stimuli.claims import BATCH, State, chunks, free, render_claimed
+from stimuli.claims import BATCH, SHARED, State, chunks, free, render_claimed
 from stimuli.errors import StimulusError
 from stimuli.metrics.rows import reopen, unmeasured
 from stimuli.models import Stimulus
@@ -77,7 +77,7 @@ def build(keys: Iterable[str], progress: Progress = silent, processes: int = 1) 
         token = uuid.uuid4().hex
         helpers = processes - 1 if len(ordered) >= BATCHES_MIN * BATCH else 0
         with helped(ordered, helpers):
-            render_claimed(ordered, token, progress=progress)
+            render_claimed(ordered, token, progress=progress, at_once=SHARED if helpers else BATCH)
         # Rows that another builder holds: it may have been killed. Doing them twice is harmless.
         render_claimed(_pending(ordered), token, lease_s=0)
     _refuse_failures(wanted)

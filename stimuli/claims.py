@@ -35,6 +35,8 @@ from stimuli.types import Progress, silent
 State = Stimulus.State
 BATCH = 64
 """How many stimuli are claimed together, and sent in one message."""
+SHARED = 32
+"""The same where processes of one machine share the work: none is left alone with a large last part."""
 
 
 _KEYS_PER_QUERY = 500
@@ -147,17 +149,22 @@ def release(token: str, reason: str = "") -> int:
 
 
 def render_claimed(
-    keys: Sequence[str], token: str, *, lease_s: int | None = None, progress: Progress = silent
+    keys: Sequence[str],
+    token: str,
+    *,
+    lease_s: int | None = None,
+    progress: Progress = silent,
+    at_once: int = BATCH,
 ) -> int:
-    """Claim and render those of `keys` that are free, a batch at a time; how many this call finished.
+    """Claim and render those of `keys` that are free, `at_once` at a time; how many this call finished.
 
     A stimulus that cannot be made is marked failed, with the reason. An interruption, or a fault of files or
     services, releases the claims and is raised. Stimuli that are done but not measured yet are measured.
     """
     lease_s = settings.STIMULUS_LEASE_S if lease_s is None else lease_s
     finished = 0
-    for start in range(0, len(keys), BATCH):
-        part = keys[start : start + BATCH]
+    for start in range(0, len(keys), at_once):
+        part = keys[start : start + at_once]
         specs = claim(part, token, lease_s)
         bench = Bench(current_store(), device(), keeper(token, lease_s))
         try:
@@ -172,7 +179,7 @@ def render_claimed(
         finally:
             release(token)
         measure_done(part, bench)
-        progress("rendering stimuli", min(start + BATCH, len(keys)), len(keys))
+        progress("rendering stimuli", min(start + at_once, len(keys)), len(keys))
     return finished
 
 

@@ -7,13 +7,14 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
 from django.conf import settings
 
+from analysis.beside import keep_beside, read_beside
 from crowd.models import Posting
 from crowd.rehearsal.kept import DemoFailed
 from crowd.rehearsal.materials import material, with_unseen
@@ -21,9 +22,10 @@ from crowd.rehearsal.shown import report_folder
 from crowd.rehearsal.unseen import unseen_items
 from experiments.definition import StudyDefinition
 from experiments.design.rng import Streams
+from experiments.drafts import ask
 from experiments.management.commands.build_stimuli import build_study
 from experiments.management.commands.simulate import outcome_rows
-from experiments.models import Condition, Session, Slot, Study
+from experiments.models import Condition, Session, Slot, Study, Trial
 from experiments.opening import open_study, stored_pool
 from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.screening import RULES
@@ -35,9 +37,12 @@ from experiments.simulation.controls import ControlReport, run_controls
 from experiments.simulation.line import Refused
 from experiments.simulation.people import Person
 from experiments.simulation.population import parse_mix, populate, usual_mix
+from experiments.simulation.senders import Senders, SendingFailed
 from experiments.simulation.text_controls import Texts
 from experiments.simulation.walk import Outcome
+from experiments.study_file import load_study, material_folder
 from experiments.terminal import Terminal
+from stimuli.store import open_store
 
 if TYPE_CHECKING:
     from analysis.reports.report import Report
@@ -54,33 +59,37 @@ BARREN_CHECKED = 20
 MEASURED = 40
 """Items whose explanations are measured: enough to see a fault, a third of the time of all."""
 
+NO_CONTROLS = "This design explains nothing that an observer could learn from, so no controls ran."
 
-SHORT = {
-    "baseline": "none",
-    "shown": "as shown",
-    "permuted": "permuted in place",
-    "other_image": "of another item",
-    "oracle": "planted region",
-    "ceiling": "unseen items",
-}
+
+EACH = 5
+"""Steps of each study of a demo, its controls among them; a look for faults is one more."""
 
 
 class Steps:
-    """Numbers the steps of a demo as they begin; `studies` are built and run in it."""
+    """Numbers so many steps as they begin."""
 
-    EACH = 6
-
-    def __init__(self, terminal: Terminal, studies: int) -> None:
-        self.terminal, self.count, self.began = terminal, self.EACH * studies, 0
+    def __init__(self, terminal: Terminal, count: int) -> None:
+        self.terminal, self.count, self.began = terminal, count, 0
 
     def __call__(self, what: str) -> None:
         self.began += 1
         self.terminal.line(f"\nStep {self.began} of {self.count}. {what}", "bold")
 
 
-def prepare(path: Path, changes: dict[str, Any], terminal: Terminal, steps: Steps) -> Study:
-    """Stimuli, plans, and an open posting on the local platform."""
+def prepare(
+    path: Path,
+    changes: dict[str, Any],
+    terminal: Terminal,
+    steps: Steps,
+    tables: Callable[[], None] = lambda: None,
+) -> Study:
+    """Stimuli, plans, and an open posting on the local platform. `tables` waits for those of the database:
+    until then the model is asked, whose answers the store keeps."""
     steps(f"Build {path.parent.name}: ask the model about every item, and draw every explanation.")
+    definition = load_study(path, changes=changes)
+    ask(definition, material_folder(path), open_store(settings.STORAGE_URL), terminal.progress)
+    tables()
     slug = build_study(path, terminal, changes, processes=min(RENDERERS_MAX, os.cpu_count() or 1))
     steps("Open it: plan each participant's trials, and freeze the definition.")
     study = open_study(Study.objects.get(slug=slug), terminal.progress)
@@ -104,9 +113,11 @@ def send_people(
     terminal: Terminal,
     *,
     first: int = 0,
+    senders: Senders | None = None,
 ) -> int:
     """Sends waves of simulated people until so many have passed; a wave replaces those who did not pass.
-    `first` is the number of the first person; returns that of the next, who has not come.
+    `first` is the number of the first person; returns that of the next, who has not come. Without `senders`
+    this process sends them alone.
 
     Raises DemoFailed if `wanted` is not reached in WAVES_MAX waves, and after the first wave of which none
     passed, unless fewer people came since one did than may fail in a row.
@@ -129,7 +140,7 @@ def send_people(
             break
         coming = math.ceil((wanted - passed) / definition.sittings_max)
         people = populate(parse_mix(mix), coming, seed, first=first)
-        outcomes += _wave(study, definition, url, people, terminal)
+        outcomes += _wave(study, definition, url, people, terminal, senders)
         first += coming
         barren = barren + coming if _passed(study) == passed else 0
     passed = _passed(study)
@@ -146,15 +157,25 @@ def _passed(study: Study) -> int:
 
 
 def _wave(
-    study: Study, definition: StudyDefinition, url: str, people: Sequence[Person], terminal: Terminal
+    study: Study,
+    definition: StudyDefinition,
+    url: str,
+    people: Sequence[Person],
+    terminal: Terminal,
+    senders: Senders | None,
 ) -> tuple[Outcome, ...]:
     quiz = {question.id: question.answer for question in definition.quiz}
-    sittings = definition.sittings_max
+    send = senders.send if senders else run_people
     try:
-        outcomes = run_people(
-            url, study.slug, people, quiz=quiz, sittings=sittings, progress=terminal.progress
+        outcomes = send(
+            url,
+            study.slug,
+            people,
+            quiz=quiz,
+            sittings=definition.sittings_max,
+            progress=terminal.progress,
         )
-    except (httpx.HTTPError, Refused) as error:
+    except (httpx.HTTPError, Refused, SendingFailed) as error:
         log = settings.VAR_DIR / "server.log"
         raise DemoFailed(f"The server failed its people ({error}). Look at {log}.") from error
     for session in Session.objects.filter(study=study, origin="simulated").exclude(state__in=ENDED):
@@ -198,18 +219,48 @@ def _stopped(study: Study, outcomes: Sequence[Outcome], missing: int, barren: in
     )
 
 
-def print_results(study: Study, terminal: Terminal) -> Report:
-    """The report of the simulated people, printed, stored, and written as one page."""
+def explains(study: Study) -> bool:
+    """Whether the study's people learn from examples that are explained, as its controls do."""
+    return Trial.objects.filter(slot__study=study, phase="train", explained=True).exists()
+
+
+def made_meanwhile(with_cases: bool) -> dict[str, Any] | None:
+    """What a report needs besides its rows, made while people take part: its modules, which take seconds to
+    import, and the planted cases if they are to stand in it."""
+    import matplotlib.figure  # noqa: F401
+
+    import analysis.refresh
+    import analysis.reports.files
+    import analysis.reports.meta_predictor  # noqa: F401
+
+    if not with_cases:
+        return None
+    from crowd.rehearsal.planted.told import told
+
+    return told()
+
+
+def print_results(study: Study, terminal: Terminal, planted: dict[str, Any] | None = None) -> Report:
+    """The report of the simulated people, printed, stored, and written as one page. `planted` are the cases
+    that stand in a figure of their own."""
     # Imported here: statistics take seconds to import, and a demo that is looked at again needs none.
-    from analysis.refresh import store_report
-    from analysis.reports.files import write_page
     from analysis.reports.text import print_report
 
     study.refresh_from_db()
-    report = store_report(study, "simulated")
+    without = "" if explains(study) else NO_CONTROLS
+    keep_beside(study.slug, study.digest, controls=None, without=without, planted=planted)
+    report, page = _stored(study)
     print_report(report, terminal.console)
-    terminal.line(f"As one page: {write_page(report, report_folder(study))}")
+    terminal.line(f"As one page: {page}")
     return report
+
+
+def _stored(study: Study) -> tuple[Report, Path]:
+    from analysis.refresh import store_report
+    from analysis.reports.files import write_page
+
+    report = store_report(study, "simulated")
+    return report, write_page(report, report_folder(study))
 
 
 def print_faults(study: Study, folder: Path, terminal: Terminal) -> None:
@@ -224,19 +275,40 @@ def print_faults(study: Study, folder: Path, terminal: Terminal) -> None:
     terminal.line(f"The report tells of them too now: {report_folder(study) / 'report.html'}")
 
 
+def compare(study: Study, terminal: Terminal, steps: Steps) -> ControlReport | None:
+    """The controls of a study that this demo or the last one ran, by what it kept of it."""
+    kept = read_beside(study.slug, study.digest)
+    steps("Compare with controls: the same observers with spoiled and with perfect explanations.")
+    path = settings.VAR_DIR / kept["told"]
+    return print_controls(study, Path(kept["file"]).parent, kept["seed"], terminal, path, kept["unseen"])
+
+
+def go_on(study: Study, terminal: Terminal, faults: bool, steps: Steps | None = None) -> None:
+    """What comes after the first report: the controls unless they are there, and the faults if asked for."""
+    kept = read_beside(study.slug, study.digest)
+    is_compared = bool(kept["controls"])
+    steps = steps or Steps(terminal, (not is_compared) + faults)
+    if not is_compared:
+        compare(study, terminal, steps)
+    if faults:
+        steps("Look for faults of the explanations; a study is measured before people come.")
+        print_faults(study, Path(kept["file"]).parent, terminal)
+
+
 def print_controls(
     study: Study, folder: Path, seed: int, terminal: Terminal, path: Path, unseen: int = 0
 ) -> ControlReport | None:
-    """The same observers on spoiled and on perfect explanations: what the table above is to be read
-    against. `unseen` pictures teach the ceiling; 0 leaves it out. None if there is no training."""
+    """The same observers on spoiled and on perfect explanations: what the table of the report is to be read
+    against, and stands under it from then on. `unseen` pictures teach the ceiling; 0 leaves it out. None if
+    there is no training."""
+    if not explains(study):
+        terminal.line(NO_CONTROLS)
+        return None
     definition = definition_of(study)
     paradigm = get_paradigm(study.paradigm)
     pool = stored_pool(study, definition)
     plans = list(paradigm.plans(design_of(definition), pool, Streams(definition.seed)))
     explained = [c.name for c in definition.conditions if c.explainer]
-    if not any(trial.phase == "train" and trial.explained for plan in plans for trial in plan.trials):
-        terminal.line("This design explains nothing that an observer could learn from, so no controls ran.")
-        return None
     shown = material(study, folder)
     if unseen:
         further, none = unseen_items(study, definition, folder, unseen, terminal.progress)
@@ -245,20 +317,16 @@ def print_controls(
         terminal.line(none or f"The ceiling is learned from {len(further):,} unseen {words}.")
     report = run_controls(plans, explained, shown, seed=seed, progress=terminal.progress)
     path.write_text(json.dumps(report.as_json(), indent=2))
-    rows = [
-        (
-            row.observer,
-            SHORT[row.control],
-            row.answers_count,
-            f"{100 * row.accuracy:.1f} [{100 * row.low:.1f}, {100 * row.high:.1f}]",
-            f"{100 * row.gain:+.1f} [{100 * row.gain_low:+.1f}, {100 * row.gain_high:+.1f}]",
-        )
-        for row in report.rows
-        if not row.condition or len(explained) == 1
-    ]
-    heads = ("observer", "explanation", "answers", "accuracy %", "gain")
-    terminal.table("Controls of the observers", heads, rows)
+    keep_beside(study.slug, study.digest, controls=report.as_json())
+    stored, page = _stored(study)
+    _print_table(stored, terminal)
     for fault in report.faults:
         terminal.line(fault)
-    terminal.line(f"{report.heading} The same observers on the first sittings; per condition in {path}.")
+    terminal.line(f"They stand under the table of the report now: {page}; per condition in {path}.")
     return report
+
+
+def _print_table(report: Report, terminal: Terminal) -> None:
+    from analysis.reports.text import print_table
+
+    print_table(report.tables()["controls"], terminal.console)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+import multiprocessing
+import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.management import call_command
 
-from crowd.rehearsal import demo, shown
+from analysis.beside import keep_beside
+from crowd.rehearsal import demo, networks, shown
+from crowd.rehearsal.kept import DemoFailed
 from crowd.rehearsal.stages import check_sources, end_stage, print_routing, stages_of
 from crowd.rehearsal.usual import (
     ITEMS,
@@ -28,19 +34,33 @@ from experiments.kinds import get_kind
 from experiments.models import Slot, Study
 from experiments.paradigms import design_of, get_paradigm
 from experiments.paradigms.base import PlanCondition, Pool
+from experiments.simulation.senders import Senders, senders
 from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
 from stimuli.datasets.photographs import cut
+from stimuli.store import open_store
 
 if TYPE_CHECKING:
+    from analysis.reports.report import Report
     from analysis.reports.scenarios import Scenario
 
 PHOTOGRAPHS = "grass-or-gravel"
 
 
+@dataclass(frozen=True, slots=True)
+class World:
+    """What all studies of a demo share: the server's address, the terminal, the command's options, the steps,
+    and the processes that send people."""
+
+    url: str
+    terminal: Terminal
+    options: Mapping[str, Any]
+    steps: demo.Steps
+    people: Senders
+
+
 def run(terminal: Terminal, options: dict[str, Any]) -> None:
     """The studies that the options name, one after another, and their server, which is left up."""
-    call_command("migrate", verbosity=0)
     every: list[str] | None = options["all_scenarios"]
     if every is None:
         names = [options["study"]]
@@ -54,18 +74,56 @@ def run(terminal: Terminal, options: dict[str, Any]) -> None:
     paths = [find_study(name, folders) for name in names]
     paths = [with_photographs(p, terminal) if p.parent.name == PHOTOGRAPHS else p for p in paths]
     staged = [rounds_of(stages_of(path, folders), options) for path in paths]
-    steps = demo.Steps(terminal, sum(len(stages) for stages in staged))
-    first = [demo.prepare(stages[0].path, stages[0].changes, terminal, steps) for stages in staged]
-    url = f"http://127.0.0.1:{options['port']}"
-    with shown.serving(options["port"], url) as server:
-        pairs = zip(first, staged, strict=True)
-        done = [run_stages(study, stages, url, terminal, options, steps) for study, stages in pairs]
+    stays, url = not options["no_serve"], f"http://127.0.0.1:{options['port']}"
+    each = demo.EACH + options["faults"]
+    steps = demo.Steps(terminal, each * sum(len(stages) for stages in staged))
+    if not options["train"]:
+        networks.lay_in(open_store(settings.STORAGE_URL))
+    first: list[Study] = []
+
+    def prepare() -> None:
+        for stages in staged:
+            first.append(demo.prepare(stages[0].path, stages[0].changes, terminal, steps, tables))
+
+    # The processes first: they are copies of this one, which has no threads yet and has read no rows. People
+    # have half of the cores, as the server needs as much for them; each process looks at every picture anew.
+    with (
+        senders(max(1, (os.cpu_count() or 1) // 2)) as people,
+        made_tables() as tables,
+        shown.serving(options["port"], url, prepare) as server,
+    ):
+        world = World(url, terminal, options, steps, people)
+        done = [run_stages(*pair, world) for pair in zip(first, staged, strict=True)]
+        people.end()
         if every is not None:
             print_scenarios([made for _, made in done if made is not None], terminal)
         *ended, last = done[-1][0]
-        shown.print_addresses(last, url, terminal, not options["no_serve"], ended)
-        if not options["no_serve"]:
-            shown.wait_for_end(server)
+        if stays:
+            shown.print_addresses(last, url, terminal, options["faults"], ended)
+        with shown.until_end(server, stays):
+            for study in (study for studies, _ in done for study in studies):
+                demo.go_on(study, terminal, options["faults"], steps)
+            (shown.print_end if stays else shown.print_done)(last, terminal)
+
+
+@contextmanager
+def made_tables() -> Iterator[Callable[[], None]]:
+    """The tables of the database, made in a process of its own, as the model can be asked without them; what
+    is yielded waits for them."""
+    process = multiprocessing.get_context("fork").Process(
+        target=call_command, args=("migrate",), kwargs={"verbosity": 0}, daemon=True
+    )
+    process.start()
+
+    def wait() -> None:
+        process.join()
+        if process.exitcode:
+            raise DemoFailed("The tables of the database could not be made; what stands above says why.")
+
+    try:
+        yield wait
+    finally:
+        process.join()
 
 
 def rounds_of(paths: Sequence[Path], options: dict[str, Any]) -> tuple[Round, ...]:
@@ -103,54 +161,42 @@ class Round:
             changes = {**changes, "metrics": metric_tables()}
         return cls(path, definition, wanted, changes, is_scenario)
 
-    def run(
-        self,
-        study: Study,
-        url: str,
-        terminal: Terminal,
-        options: dict[str, Any],
-        steps: demo.Steps,
-        first: int,
-    ) -> tuple[int, Scenario | None]:
-        """From the simulated people to the controls; the number of the next person, and what the table of
-        scenarios needs of it, if it is of them."""
+    def run(self, study: Study, world: World, first: int) -> tuple[int, Report]:
+        """From the simulated people to their report; the number of the next person."""
+        options, terminal = world.options, world.terminal
         seed, unseen = options["seed"], options["unseen"]
         wanted = self.wanted or Slot.objects.filter(study=study).count()
-        steps("Send simulated people: they take part over HTTP, by the API of the browser's page.")
-        coming = demo.send_people(study, self.definition, url, wanted, seed, terminal, first=first)
-        print_routing(study, terminal)
-        steps("Report what they did, as for people.")
-        report = demo.print_results(study, terminal)
-        told = settings.VAR_DIR / (f"controls-{study.slug}.json" if self.is_scenario else "controls.json")
         if unseen is None:
             unseen = UNSEEN if self.is_scenario else 0
-        steps("Compare with controls: the same observers with spoiled and with perfect explanations.")
-        controls = demo.print_controls(study, self.path.parent, seed, terminal, told, unseen)
-        steps("Look for faults of the explanations; a study is measured before people come.")
-        demo.print_faults(study, self.path.parent, terminal)
-        if not self.is_scenario:
-            return coming, None
-        from crowd.rehearsal.scenarios import scenario_of
+        told = f"controls-{study.slug}.json" if self.is_scenario else "controls.json"
+        keep_beside(study.slug, study.digest, file=str(self.path), seed=seed, unseen=unseen, told=told)
+        world.steps("Send simulated people: they take part over HTTP, by the API of the browser's page.")
+        with ThreadPoolExecutor(1) as beside:
+            # Nothing but other processes is waited for meanwhile.
+            cases = beside.submit(demo.made_meanwhile, study.slug == USUAL and not self.is_scenario)
+            coming = demo.send_people(
+                study, self.definition, world.url, wanted, seed, terminal, first=first, senders=world.people
+            )
+            print_routing(study, terminal)
+            world.steps("Report what they did, as for people.")
+            report = demo.print_results(study, terminal, cases.result())
+        return coming, report
 
-        return coming, scenario_of(study, report, controls)
 
-
-def run_stages(
-    study: Study,
-    stages: Sequence[Round],
-    url: str,
-    terminal: Terminal,
-    options: dict[str, Any],
-    steps: demo.Steps,
-) -> tuple[list[Study], Scenario | None]:
+def run_stages(study: Study, stages: Sequence[Round], world: World) -> tuple[list[Study], Scenario | None]:
     """One stage after the other, each from the solutions of the one before and with other people. `study` is
-    the first, which is open."""
-    studies = [study]
-    coming, scenario = stages[0].run(study, url, terminal, options, steps, 0)
-    for stage in stages[1:]:
-        end_stage(studies[-1], terminal)
-        studies.append(demo.prepare(stage.path, stage.changes, terminal, steps))
-        coming, scenario = stage.run(studies[-1], url, terminal, options, steps, coming)
+    the first, which is open. Scenarios are compared with their controls at once, as their table needs it."""
+    studies, coming, scenario = [study], 0, None
+    for place, stage in enumerate(stages):
+        if place:
+            end_stage(studies[-1], world.terminal)
+            studies.append(demo.prepare(stage.path, stage.changes, world.terminal, world.steps))
+        coming, report = stage.run(studies[-1], world, coming)
+        if stage.is_scenario:
+            from crowd.rehearsal.scenarios import scenario_of
+
+            controls = demo.compare(studies[-1], world.terminal, world.steps)
+            scenario = scenario_of(studies[-1], report, controls)
     return studies, scenario
 
 

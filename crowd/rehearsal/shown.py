@@ -16,6 +16,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 
+from analysis.beside import read_beside
 from crowd.ground.commands import as_typed
 from crowd.ground.processes import end_with_parent
 from crowd.rehearsal import kept
@@ -36,8 +37,8 @@ def end_with_signals() -> None:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
 
 
-def look_again(terminal: Terminal, port: int) -> None:
-    """Serves the last demo as it was left."""
+def look_again(terminal: Terminal, port: int, faults: bool) -> None:
+    """Serves the last demo as it was left, and goes on with what was left of it."""
     url = f"http://127.0.0.1:{port}"
     last: list[Study] = []
 
@@ -47,8 +48,13 @@ def look_again(terminal: Terminal, port: int) -> None:
 
     # One process: a second would start beside it, and so keep the person waiting.
     with serving(port, url, read, processes=1) as server:
-        print_addresses(last[0], url, terminal, stays=True)
-        wait_for_end(server)
+        print_addresses(last[0], url, terminal, faults)
+        with until_end(server):
+            if faults or wants_controls(last[0]):
+                from crowd.rehearsal import demo
+
+                demo.go_on(last[0], terminal, faults)
+                print_end(last[0], terminal)
 
 
 @contextmanager
@@ -67,6 +73,7 @@ def serving(
         "crowd/gunicorn.py",
         "-w",
         str(processes),
+        "--preload",  # The modules of all processes are read once.
         "-b",
         f"127.0.0.1:{port}",
         "crowd.wsgi",
@@ -111,47 +118,71 @@ def report_folder(study: Study) -> Path:
     return Path(settings.VAR_DIR) / f"report-{study.slug}"
 
 
+def wants_controls(study: Study) -> bool:
+    """Whether the demo was ended before it had compared the report with controls."""
+    kept = read_beside(study.slug, study.digest)
+    return bool(kept) and not kept.get("controls") and not kept.get("without")
+
+
 def print_addresses(
-    study: Study, url: str, terminal: Terminal, stays: bool, ended: Sequence[Study] = ()
+    study: Study, url: str, terminal: Terminal, faults: bool, ended: Sequence[Study] = ()
 ) -> None:
     """Where to look around; `ended` are the stages that came before, which are closed: the dashboard
-    has them."""
+    has them. `faults`: they are looked for already."""
     from crowd.dashboard.onetime import make_login_path
 
     users = get_user_model()
     researcher, _ = users.objects.get_or_create(
         username="researcher", defaults={"is_staff": True, "is_superuser": True}
     )
-    free = Slot.objects.filter(study=study, kept=False, holder__isnull=True).count()
-    if not stays:
-        terminal.line(
-            f"Done. {free} walk-in slots are free. Start it again without --no-serve to look around."
-        )
-        return
     page = report_folder(study) / "report.html"
     lines = [
+        ("Report", str(page) if page.exists() else f"{url}/studies/{study.slug}/report/"),
         ("Dashboard", f"{url}/"),
         ("Log in (once)", f"{url}{make_login_path(researcher)}"),
         ("Another link", f"{as_typed('python manage.py login_link')} --url {url}"),
-        ("Take part", f"{url}/join/{study.slug}/   ({free} places are free)"),
-        ("Report", str(page) if page.exists() else f"{url}/studies/{study.slug}/report/"),
+        ("Take part", f"{url}/join/{study.slug}/   ({_free(study)} places are free)"),
     ]
     judged = f"(its solutions are judged in {study.slug})"
     lines += [("Closed stage", f"{url}/studies/{stage.slug}/   {judged}") for stage in ended]
     lines += [
         ("All of this again", "make demo ARGS=--again"),
+        *([] if faults else [("Look for faults", 'make demo ARGS="--again --faults"')]),
         ("Next", "docs/own-study.md: a study of your own, from an empty folder"),
     ]
     terminal.line("")
     for word, what in lines:
         terminal.line(f"{word:<18} {what}", is_whole=True)
+    if wants_controls(study):
+        terminal.line("The comparison with controls goes on below; the report has it when it is there.")
     terminal.line("Ctrl-C stops the server.")
 
 
-def wait_for_end(server: subprocess.Popen[bytes]) -> None:
+def print_done(study: Study, terminal: Terminal) -> None:
+    """The end of a demo whose server does not stay."""
+    free = _free(study)
+    terminal.line(f"Done. {free} walk-in slots are free. Start it again without --no-serve to look around.")
+
+
+def print_end(study: Study, terminal: Terminal) -> None:
+    terminal.line("The addresses above work until Ctrl-C stops the server.")
+
+
+def _free(study: Study) -> int:
+    return Slot.objects.filter(study=study, kept=False, holder__isnull=True).count()
+
+
+@contextmanager
+def until_end(server: subprocess.Popen[bytes], stays: bool = True) -> Iterator[None]:
+    """What is still to be done, and then, if the server stays, until it ends or is told to by Ctrl-C, which
+    also ends what is being done."""
+    if not stays:
+        yield
+        return
     # A script starts its background programs with Ctrl-C ignored; this one has no other end.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
+        yield
         server.wait()
     except KeyboardInterrupt:
         print()

@@ -14,9 +14,14 @@ from experiments.simulation.looking import led, perceive
 from experiments.simulation.sight import Percept, read_heat
 from stimuli.render.png import decode
 from stimuli.store.padding import unpadded
+from stimuli.types import Pixels
 
 KEPT = 20_000
 """Percepts kept: about a hundred megabytes at most."""
+
+
+PICTURES_KEPT = 200
+"""Decoded pictures kept: 60 megabytes of the usual size."""
 
 
 class Album:
@@ -30,22 +35,34 @@ class Album:
         self._lock = Lock()
         self._shelf: OrderedDict[bytes, Percept | Drawn] = OrderedDict()
         self._making: dict[bytes, Future[Percept | Drawn]] = {}
+        self._pictures: OrderedDict[bytes, Pixels] = OrderedDict()
 
     def percept(self, original: bytes, overlay: bytes | None = None) -> Percept:
         """What is seen in a PNG file, and in the file of its overlay. Raises ShapeMismatch if one cannot be
         read."""
         name = _name(original)
-        plain = cast("Percept", self._once(name, lambda: perceive(decode(original))))
+        plain = cast("Percept", self._once(name, lambda: perceive(self._decoded(name, original))))
         if overlay is None:
             return plain
 
         def guided() -> Percept:
-            below, above = decode(original), decode(overlay)
+            below, above = self._decoded(name, original), decode(overlay)
             # Bars, sentences and other pictures stand beside the item and lead no eye over it.
             heat = read_heat(below, above) if below.shape == above.shape else None
             return plain if heat is None else led(plain, heat)
 
         return cast("Percept", self._once(name + _name(overlay), guided))
+
+    def _decoded(self, name: bytes, original: bytes) -> Pixels:
+        """A picture that is met again under every explanation of it; the last few stay decoded."""
+        with self._lock:
+            known = self._pictures.pop(name, None)
+        picture = decode(original) if known is None else known
+        with self._lock:
+            self._pictures[name] = picture
+            while len(self._pictures) > PICTURES_KEPT:
+                self._pictures.popitem(last=False)
+        return picture
 
     def drawn(self, original: bytes | None, mark: bytes) -> Drawn:
         """What is seen of an explanation that is to be rated, beside its picture if there is one."""

@@ -279,14 +279,15 @@ def run_people(
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
     on_result: Callable[[Outcome], None] = lambda outcome: None,
     batch_max: int = BATCH_MAX,
+    album: Album | None = None,
 ) -> tuple[Outcome, ...]:
     """Sends all people through the study, so many at once; the outcomes in the order of `people`, of a person
     in the order of sittings. Who finished comes again, up to `sittings` times, until turned away.
 
     A failing connection or a server error that lasts ends the run with its exception; `on_result` and
-    `progress` are called from this thread.
+    `progress` are called from this thread. `album` is what was looked at before.
     """
-    album = Album()
+    album = album or Album()
     outcomes: dict[int, list[Outcome]] = {}
     with open_pool(base_url, concurrency) as pool, ThreadPoolExecutor(concurrency) as workers:
 

@@ -43,6 +43,12 @@ class Command(StudyCommand):
             metavar="N",
             help=f"pictures that teach the ceiling ({UNSEEN} with --all-scenarios, else 0: none)",
         )
+        parser.add_argument(
+            "--faults", action="store_true", help="look for faults of the explanations at the end"
+        )
+        parser.add_argument(
+            "--train", action="store_true", help="train the network here, not read the one that is shipped"
+        )
         parser.add_argument("--no-serve", action="store_true", help="stop the server at the end")
         parser.add_argument("--again", action="store_true", help="look at the last demo again, in seconds")
         parser.add_argument(
@@ -63,7 +69,7 @@ class Command(StudyCommand):
         end_with_signals()
         with Terminal() as terminal:
             if options["again"]:
-                look_again(terminal, options["port"])
+                look_again(terminal, options["port"], options["faults"])
                 return
             # And this as a demo that is looked at again needs none of it: it takes seconds.
             from crowd.rehearsal.rounds import run

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from stimuli.claims import BATCH, render_claimed
+from stimuli.claims import SHARED, render_claimed
 
 
 class Command(BaseCommand):
@@ -22,8 +22,8 @@ class Command(BaseCommand):
         keys = json.loads(sys.stdin.readline())
         threading.Thread(target=_end_with_parent, daemon=True).start()
         token = uuid.uuid4().hex
-        for start in reversed(range(0, len(keys), BATCH)):
-            render_claimed(keys[start : start + BATCH], token)
+        for start in reversed(range(0, len(keys), SHARED)):
+            render_claimed(keys[start : start + SHARED], token)
 
 
 def _end_with_parent() -> None:

@@ -1,0 +1,170 @@
+"""What a demo sets beside its report of simulated people: a comparison with controls, and two planted cases.
+
+Only a demo keeps them (analysis.beside), so that no other study's report has them, and no export: exports
+make their reports from rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from analysis.reports import figures
+from analysis.reports.base import Data, Figure, Main, Section, StudyFacts, Table
+from analysis.reports.formats import interval, level, number, p_sentence
+from analysis.reports.report import SIMULATED_HEADING, Report
+from analysis.stats.results import mean_interval
+
+NOT_YET = "controls: not yet run; nothing is read from this table without them"
+CONTROLS, PLANTED = "controls", "planted_cases"
+EXPLANATIONS = {
+    "baseline": "none",
+    "shown": "as shown",
+    "permuted": "permuted in place",
+    "other_image": "of another item",
+    "oracle": "planted region",
+    "ceiling": "unseen items",
+}
+COLUMNS = ("Observer", "Explanation", "Answers", "Accuracy %", "95 %", "Gain", "95 %")
+GROUPS = {
+    "marked": "Evidence marked",
+    "null": "Null: the same masks\non other pictures",
+    "baseline": "No explanation",
+}
+"""The groups of the planted cases, as the figure has them from above."""
+GROUP_COLOURS = {"marked": "#0072B2", "null": figures.CONTROL, "baseline": figures.BASELINE}
+
+
+def with_beside(report: Report, kept: Mapping[str, Any]) -> Report:
+    """The report of simulated people with what its demo kept: `controls` (None: not yet run), `without` (why
+    there are none) and `planted`. Without that it is as it was."""
+    if not kept:
+        return report
+    under = controls_section(kept)
+    more = (under, *([planted_section(kept["planted"], report.facts)] if kept.get("planted") else []))
+    main = [*report.main]
+    place = next((at for at, each in enumerate(main) if each.table is not None), None)
+    table = main[place].table if place is not None else None
+    if table is None or place is None:
+        return replace(report, sections=(*report.sections, *more))
+    main.insert(place + 1, Main(None, under.paragraphs) if not under.tables else Main(under.tables[0]))
+    after = 1 + next(
+        at for at, section in enumerate(report.sections) if table.key in {each.key for each in section.tables}
+    )
+    sections = (*report.sections[:after], *more, *report.sections[after:])
+    return replace(report, sections=sections, main=tuple(main))
+
+
+def controls_section(kept: Mapping[str, Any]) -> Section:
+    """The comparison with controls, or the line that stands until it is there."""
+    title, run = "Comparison with controls", kept.get("controls")
+    if not run:
+        return Section(CONTROLS, title, None, (kept.get("without") or NOT_YET,))
+    faults = tuple(run["faults"])
+    reading = (
+        "The same observers on the first sittings, with spoiled and with perfect explanations: what the "
+        "table above is read against."
+    )
+    return Section(CONTROLS, title, run, (reading, *faults), (controls_table(run["rows"]),))
+
+
+def controls_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """All conditions of a control together; a study of one condition has them alone."""
+    conditions = {row["condition"] for row in rows if row["condition"]}
+    shown = [row for row in rows if not row["condition"] or len(conditions) == 1]
+    return Table(
+        "controls",
+        "Controls of the observers",
+        COLUMNS,
+        tuple(_control_cells(row) for row in shown),
+        f"{SIMULATED_HEADING} Accuracy: answers that match the model's. Gain: over no explanation, in "
+        "points, paired by sitting.",
+        left=2,
+    )
+
+
+def _control_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    def percent(name: str, sign: str = "") -> str:
+        return format(100 * row[name], f"{sign}.1f")
+
+    ends = f"[{percent('low')}, {percent('high')}]"
+    gain = f"[{percent('gain_low', '+')}, {percent('gain_high', '+')}]"
+    answers = str(row["answers_count"])
+    accuracy = percent("accuracy"), ends
+    if row["control"] == "baseline":
+        return row["observer"], EXPLANATIONS["baseline"], answers, *accuracy, "\N{EN DASH}", "\N{EN DASH}"
+    return row["observer"], EXPLANATIONS[row["control"]], answers, *accuracy, percent("gain", "+"), gain
+
+
+def planted_section(planted: Mapping[str, Any], facts: StudyFacts) -> Section:
+    """Two cases with a figure of their own: they stand in no table, and beside no method."""
+    title = "Two planted cases"
+    if "why_not" in planted:
+        return Section(PLANTED, title, None, (planted["why_not"],))
+    look = figures.Look.of(facts, "simulated")
+    rows = tuple((name, 100 * value) for name in GROUPS for value in planted["scores"][name])
+    figure = Figure(
+        "planted_cases",
+        planted_caption(planted),
+        "Accuracy of each observer and mean of each group, for marked evidence, its null and no explanation.",
+        partial(_drawn, planted["scores"], look),
+        Data(("group", "accuracy"), rows),
+    )
+    return Section(PLANTED, title, dict(planted), (), (), (figure,))
+
+
+def planted_caption(planted: Mapping[str, Any]) -> str:
+    """Simulated, planted, by whom it is to be found, the power, and how often others find it."""
+    people, kind = planted["people"], planted["kind"].replace("_", " ")
+    alpha = level(planted["alpha"])
+    counted = planted["counted"]
+    other = (
+        f"Power at n = {people} per group: {number(counted['power'], 2).replace('0.', '.')}. Of "
+        f"{counted['runs']} other seeds {counted['marked']} found the first and {counted['null']} the second "
+        f"(make prove PARTS=planted, at commit {counted['commit']})."
+        if counted
+        else "How often other seeds find them was not counted for this version."
+    )
+    return (
+        f"Simulated and planted: no result of this study, and none about a method. {3 * people} {kind} "
+        f"observers, {people} per group, in memory and not over HTTP, predicted a network that answers by "
+        "the colour of one stone in drawn pictures. First: the stone is marked in the examples (the oracle "
+        "mask), and these observers are to find it. Second, its null: the same masks on other pictures. "
+        f"Against no explanation: {_said(planted['cases']['marked'])}; the null "
+        f"{_said(planted['cases']['null'])} (Dunnett, two-sided, at {alpha}). {other} "
+        f"Network, observers, n and seed were frozen before the first run (digest {planted['digest'][:12]}). Bars: 95 % intervals of means."
+    )
+
+
+def _said(case: Mapping[str, Any]) -> str:
+    ends = interval((case["low"], case["high"]), 1, 100)
+    return f"{format(100 * case['difference'], '+.1f')} points {ends}, {p_sentence(case['p'])}"
+
+
+def _drawn(scores: Mapping[str, Sequence[float]], look: figures.Look) -> Any:
+    figure, axes = figures.canvas(7.2, 2.5, look)
+    rng = np.random.default_rng(0)
+    for place, name in enumerate(GROUPS):
+        y, values, colour = len(GROUPS) - 1 - place, 100 * np.asarray(scores[name]), GROUP_COLOURS[name]
+        axes.plot(
+            values, y + rng.uniform(-0.2, 0.2, values.size), ".", color=colour, alpha=0.45, markersize=6,
+            markeredgewidth=0, zorder=1,
+        )  # fmt: skip
+        ends = mean_interval(values, level=0.95)
+        if ends is not None:
+            axes.plot(
+                [ends.low, ends.high], [y, y], color=colour, linewidth=3, solid_capstyle="butt", zorder=2
+            )
+        axes.plot(values.mean(), y, "o", color=colour, markersize=7, markeredgecolor="white", zorder=3)
+    axes.axvline(50, color=figures.BASELINE, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
+    axes.set_yticks(range(len(GROUPS)), list(reversed(GROUPS.values())))
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.set_ylim(-0.6, len(GROUPS) - 0.4)
+    axes.set_xlabel("Accuracy per observer (%)")
+    axes.set_xlim(-1, 101)
+    return figure
