@@ -15,7 +15,7 @@ import numpy as np
 
 from analysis.reports import figures
 from analysis.reports.base import Data, Figure, Main, Section, StudyFacts, Table
-from analysis.reports.formats import interval, level, number, p_sentence
+from analysis.reports.formats import NONE, interval, level, number, p_sentence, percent
 from analysis.reports.report import SIMULATED_HEADING, Report
 from analysis.stats.results import mean_interval
 
@@ -88,16 +88,22 @@ def controls_table(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _control_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    def percent(name: str, sign: str = "") -> str:
-        return format(100 * row[name], f"{sign}.1f")
+    ends = interval((row["low"], row["high"]), 1, 100)
+    gain = _signed(row["gain"]), interval((row["gain_low"], row["gain_high"]), 1, 100)
+    return (
+        row["observer"],
+        EXPLANATIONS[row["control"]],
+        str(row["answers_count"]),
+        percent(row["accuracy"]),
+        ends,
+        *((NONE, NONE) if row["control"] == "baseline" else gain),
+    )
 
-    ends = f"[{percent('low')}, {percent('high')}]"
-    gain = f"[{percent('gain_low', '+')}, {percent('gain_high', '+')}]"
-    answers = str(row["answers_count"])
-    accuracy = percent("accuracy"), ends
-    if row["control"] == "baseline":
-        return row["observer"], EXPLANATIONS["baseline"], answers, *accuracy, "\N{EN DASH}", "\N{EN DASH}"
-    return row["observer"], EXPLANATIONS[row["control"]], answers, *accuracy, percent("gain", "+"), gain
+
+def _signed(share: float) -> str:
+    """In points, with its sign."""
+    text = percent(share)
+    return f"+{text}" if share > 0 and text != "0.0" else text
 
 
 def planted_section(planted: Mapping[str, Any], facts: StudyFacts) -> Section:
@@ -106,6 +112,7 @@ def planted_section(planted: Mapping[str, Any], facts: StudyFacts) -> Section:
     if "why_not" in planted:
         return Section(PLANTED, title, None, (planted["why_not"],))
     look = figures.Look.of(facts, "simulated")
+    look = replace(look, stamp=f"{look.stamp}, planted: no result about a method")
     rows = tuple((name, 100 * value) for name in GROUPS for value in planted["scores"][name])
     figure = Figure(
         "planted_cases",
@@ -136,13 +143,14 @@ def planted_caption(planted: Mapping[str, Any]) -> str:
         "mask), and these observers are to find it. Second, its null: the same masks on other pictures. "
         f"Against no explanation: {_said(planted['cases']['marked'])}; the null "
         f"{_said(planted['cases']['null'])} (Dunnett, two-sided, at {alpha}). {other} "
-        f"Network, observers, n and seed were frozen before the first run (digest {planted['digest'][:12]}). Bars: 95 % intervals of means."
+        "Network, observers, n and seed were frozen before the first run (digest "
+        f"{planted['digest'][:12]}). Bars: 95 % intervals of means."
     )
 
 
 def _said(case: Mapping[str, Any]) -> str:
     ends = interval((case["low"], case["high"]), 1, 100)
-    return f"{format(100 * case['difference'], '+.1f')} points {ends}, {p_sentence(case['p'])}"
+    return f"{_signed(case['difference'])} points {ends}, {p_sentence(case['p'])}"
 
 
 def _drawn(scores: Mapping[str, Sequence[float]], look: figures.Look) -> Any:

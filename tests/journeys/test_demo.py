@@ -16,9 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from analysis.reports.beside import EXPLANATIONS, NOT_YET
 from crowd.rehearsal.demo import sessions_line
 from crowd.rehearsal.kept import DemoFailed, check_port
 from crowd.rehearsal.rounds import scaled
+from crowd.rehearsal.usual import USUAL
 from experiments.simulation import OBSERVERS
 from experiments.simulation.controls import ALL
 from experiments.simulation.population import DEFAULT_MIX
@@ -74,11 +76,14 @@ def test_it_keeps_places_for_visitors_in_a_design_whose_places_do_not_follow_fro
 @pytest.mark.sqlite_only("the demo keeps its rows there")
 def test_it_shows_the_whole_life_of_a_study(project_env: dict[str, str], study_file: Path) -> None:
     port = services.free_port()
+    # The study that comes if none is named is the one with planted cases.
+    study_file.write_text(study_file.read_text().replace('slug = "small"', f'slug = "{USUAL}"'))
     result = run_demo(project_env, study_file, "--participants", "7", "--port", str(port))
     assert result.returncode == 0, result.stderr[-2000:]
     printed = result.stdout
+    assert re.findall(r"^Step (\d) of 5\. ", printed, re.MULTILINE) == list("12345")
     # 7 people over 4 conditions: 2 each, and 2 of the 8 walk-in places in each.
-    assert "small is open: 16 slots in 4 conditions." in printed
+    assert f"{USUAL} is open: 16 slots in 4 conditions." in printed
     assert re.search(r"\d+ people came for \d+ sessions, of which 8 passed, with [\d,]+ requests\.", printed)
     assert "Done. 8 walk-in slots are free." in printed
     for name in CONDITIONS:
@@ -86,6 +91,7 @@ def test_it_shows_the_whole_life_of_a_study(project_env: dict[str, str], study_f
     assert re.search(r"F\(3, 4\) = |No group has any variance", printed)
     before, controls = printed.split("Controls of the observers")
     assert "Computational observers, not people. Who comes (seed " in before
+    assert before.count(NOT_YET) == 1, "until the controls are there"
     said = re.findall(r"^(\w+) +\S.* (\d+)% *$", before, re.MULTILINE)
     assert ",".join(f"{kind}={int(share) / 100:g}" for kind, share in said) == DEFAULT_MIX
     assert "Computational observers, not people." in controls
@@ -95,11 +101,17 @@ def test_it_shows_the_whole_life_of_a_study(project_env: dict[str, str], study_f
     each = ["baseline", "shown", "permuted", "other_image"]
     wanted = [(kind, control) for kind in (*OBSERVERS, ALL) for control in each]
     assert [(row["observer"], row["control"]) for row in together] == wanted
+    page = (Path(project_env["LEGIBLE_VAR"]) / f"report-{USUAL}" / "report.html").read_text()
+    under = page.split('id="controls"')[1].split("</section>")[0]
+    assert NOT_YET not in page and page.index('id="conditions"') < page.index('id="controls"')
     for row in together:
-        shares = f"{100 * row['accuracy']:.1f}", f"{100 * row['gain']:+.1f}"
-        numbers = row["observer"], str(row["answers_count"]), *shares
-        found_row = rf"^{'.* '.join(re.escape(number) for number in numbers)} "
-        assert re.search(found_row, controls, re.MULTILINE), (row, controls)
+        cells_of = row["observer"], EXPLANATIONS[row["control"]], str(row["answers_count"])
+        words = (*cells_of, f"{100 * row['accuracy']:.1f}")
+        assert re.search(rf"^{' +'.join(map(re.escape, words))} ", controls, re.MULTILINE), (row, controls)
+        head, *rest = (re.escape(word) for word in words)
+        assert re.search(rf">{head}</th>" + "".join(rf"<td[^>]*>{word}</td>" for word in rest), under), row
+    assert page.count('<figure id="figure-planted_cases">') == 1
+    assert "Look for faults" not in printed, "only if it is asked for"
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0  # its server has ended as well
 

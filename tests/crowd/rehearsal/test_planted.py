@@ -147,7 +147,15 @@ def test_the_line_stands_under_the_table_until_the_controls_are_there() -> None:
     dash = "\N{EN DASH}"
     assert then.tables()["controls"].rows == (
         ("all observers", "none", "126", "63.9", "[61.0, 77.0]", dash, dash),
-        ("all observers", "planted region", "126", "69.0", "[61.0, 77.0]", "+5.1", "[-1.0, +11.0]"),
+        (
+            "all observers",
+            "planted region",
+            "126",
+            "69.0",
+            "[61.0, 77.0]",
+            "+5.1",
+            "[\N{MINUS SIGN}1.0, 11.0]",
+        ),
     )
 
 
