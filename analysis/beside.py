@@ -10,7 +10,7 @@ from django.conf import settings
 
 
 def beside_file(slug: str, digest: str) -> Path:
-    """Where the demo keeps it, by the study and its definition."""
+    """The demo's file for a study and its definition."""
     return Path(settings.VAR_DIR) / "beside" / f"{slug}-{digest[:16]}.json"
 
 

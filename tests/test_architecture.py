@@ -40,7 +40,7 @@ PURE = (
 )
 DJANGO_MODULES = {f"stimuli.{name}" for name in ("models", "tasks", "admin", "apps", "build", "claims")}
 DJANGO_MODULES |= {"stimuli.store.media", "stimuli.metrics.rows"}
-SPEAKS_HTTP = {"client.py", "line.py", "walk.py"}  # of experiments/simulation
+SPEAKS_HTTP = {"client.py", "line.py", "senders.py", "walk.py"}  # of experiments/simulation
 DJANGO_FOLDERS = {"migrations", "management"}
 IMPURE_PACKAGES = {"django", "rest_framework", "drf_spectacular", "celery", "kombu", "redis", "psycopg2"}
 IMPURE_MODULES = {"random", "secrets", "time"}

@@ -1,5 +1,5 @@
-"""A demo as it is looked at: its server, what is printed of it, and the last one again. It imports little, so
-that the server of a demo that is looked at again starts at once."""
+"""A demo as it is looked at: its server, and what is printed of it. It imports little, so that the server of
+a demo that is looked at again starts at once."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ from pathlib import Path
 import httpx
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.management import call_command
 
 from analysis.beside import read_beside
 from crowd.ground.commands import as_typed
 from crowd.ground.processes import end_with_parent
-from crowd.rehearsal import kept
 from crowd.rehearsal.kept import DemoFailed
 from experiments.models import Slot, Study
 from experiments.terminal import Terminal
@@ -35,26 +33,6 @@ def end_with_signals() -> None:
         if signal.getsignal(number) == signal.SIG_IGN:
             continue  # As under nohup.
         signal.signal(number, lambda number, _: sys.exit(128 + number))
-
-
-def look_again(terminal: Terminal, port: int, faults: bool) -> None:
-    """Serves the last demo as it was left, and goes on with what was left of it."""
-    url = f"http://127.0.0.1:{port}"
-    last: list[Study] = []
-
-    def read() -> None:
-        call_command("migrate", verbosity=0)
-        last.append(kept.last_study(terminal))
-
-    # One process: a second would start beside it, and so keep the person waiting.
-    with serving(port, url, read, processes=1) as server:
-        print_addresses(last[0], url, terminal, faults)
-        with until_end(server):
-            if faults or wants_controls(last[0]):
-                from crowd.rehearsal import demo
-
-                demo.go_on(last[0], terminal, faults)
-                print_end(last[0], terminal)
 
 
 @contextmanager

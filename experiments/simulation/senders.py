@@ -34,7 +34,7 @@ class Senders:
         self._pipes = pipes
 
     def end(self) -> None:
-        """Nobody else is sent: the processes go."""
+        """No more people are sent: the processes go."""
         for pipe in self._pipes:
             pipe.close()
 
@@ -103,7 +103,7 @@ def _received(pipe: Connection) -> tuple[str, Any]:
 
 
 def _serve(pipe: Connection, others: Sequence[Connection]) -> None:
-    """Sends the people that it is told of, until nobody is there to tell it."""
+    """Sends the people that it is told of, until the pipe is closed."""
     for other in others:
         other.close()
     # Ctrl-C is for the process that asked, which then ends this one.

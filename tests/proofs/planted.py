@@ -20,10 +20,18 @@ import numpy as np
 from analysis.stats.contrast_power import dunnett_power
 from analysis.stats.proportions import wilson
 from crowd.rehearsal.planted import Run, frozen, run
-from crowd.rehearsal.planted.counted import Counted, line_of
+from crowd.rehearsal.planted.counted import Counted
 
 SEEDS_ON = 1_000
 """Added to the shipped seed: none of these was seen while the pictures were made."""
+
+
+def line_of(counted: Counted) -> str:
+    """As `counted_of` reads it."""
+    return (
+        f"planted {counted.digest}: of {counted.runs} other seeds {counted.marked} found the marked case and "
+        f"{counted.null} its null; power {counted.power:.4f}"
+    )
 
 
 def main(words: Sequence[str]) -> int:
@@ -42,11 +50,11 @@ def main(words: Sequence[str]) -> int:
     print()
     print("| case | found | 95 % interval | mean difference, points | of the means between seeds, SD |")
     print("| --- | --- | --- | --- | --- |")
-    for case, found in (("marked", counted.marked), ("null", counted.null)):
-        ends = wilson(found, asked.count)
+    for case, times in (("marked", counted.marked), ("null", counted.null)):
+        ends = wilson(times, asked.count)
         gains = [100 * _difference(each, case) for each in runs]
         print(
-            f"| {case} | {found} of {asked.count} | {100 * ends.low:.1f} to {100 * ends.high:.1f} % | "
+            f"| {case} | {times} of {asked.count} | {100 * ends.low:.1f} to {100 * ends.high:.1f} % | "
             f"{np.mean(gains):+.1f} | {np.std(gains, ddof=1):.1f} |"
         )
     bases = [100 * float(np.mean(each.scores["baseline"])) for each in runs]

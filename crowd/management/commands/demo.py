@@ -64,7 +64,8 @@ class Command(StudyCommand):
         if not options["again"]:
             self.check()
         # Imported here, as the process that has just ended itself needs none of it.
-        from crowd.rehearsal.shown import end_with_signals, look_again
+        from crowd.rehearsal.again import look_again
+        from crowd.rehearsal.shown import end_with_signals
 
         end_with_signals()
         with Terminal() as terminal:

@@ -1,4 +1,4 @@
-"""Networks that the demo brings along, so that nobody waits while it trains what it has trained before."""
+"""Networks that the demo brings along, so that it need not train what it has trained before."""
 
 from __future__ import annotations
 

@@ -10,8 +10,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from analysis.stats.dunnett import Dunnett, dunnett
 from crowd.rehearsal.planted.pictures import LABELS, Picture, series
 from experiments.design.rng import Streams
@@ -120,7 +118,3 @@ def _plans(plant: Plant, predicted: Mapping[str, str], seed: int) -> list[Plan]:
     pool = Pool(items, conditions, choices, "prediction", 0, 0)
     paradigm = get_paradigm("meta_predictor")
     return list(paradigm.plans(paradigm.Design(), pool, Streams(seed)))
-
-
-def spread(values: tuple[float, ...]) -> float:
-    return float(np.std(values, ddof=1))

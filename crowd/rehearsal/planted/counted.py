@@ -30,14 +30,6 @@ class Counted:
     commit: str = ""
 
 
-def line_of(counted: Counted) -> str:
-    """As the proof prints it, and `counted_of` reads it."""
-    return (
-        f"planted {counted.digest}: of {counted.runs} other seeds {counted.marked} found the marked case and "
-        f"{counted.null} its null; power {counted.power:.4f}"
-    )
-
-
 def counted_of(digest: str, page: Path | None = None) -> Counted | None:
     """What the page of evidence says of the cases with this digest; None if it speaks of others, or is not
     there."""

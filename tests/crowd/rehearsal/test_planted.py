@@ -20,6 +20,7 @@ from experiments.errors import StudyError
 from experiments.simulation.controls import CONTROLS
 from stimuli.predictors import restore
 from tests.analysis.worlds import facts, frames_of
+from tests.proofs.planted import line_of
 
 pytestmark = pytest.mark.pure
 NAMES = ("baseline", "control", "grad_cam")
@@ -121,7 +122,7 @@ def test_what_was_counted_is_read_from_the_page_of_evidence_with_its_commit(tmp_
     made = counted.Counted("ab" * 32, 200, 191, 12, 0.9634)
     row = "| commit | seed | day |\n| --- | --- | --- |\n| 0123456789ab | 0 | 2026-11-29 |\n"
     file = tmp_path / "planted.md"
-    file.write_text(f"# Proof\n\n{row}\n```\n{counted.line_of(made)}\n```\n")
+    file.write_text(f"# Proof\n\n{row}\n```\n{line_of(made)}\n```\n")
     assert counted.counted_of("ab" * 32, file) == replace(made, commit="0123456789ab")
     assert counted.counted_of("cd" * 32, file) is None, "it was counted for another version"
     assert counted.counted_of("ab" * 32, tmp_path / "none.md") is None
