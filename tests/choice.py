@@ -47,11 +47,10 @@ def measured() -> dict[str, float]:
     return {path: float(seconds) for seconds, path in rows}
 
 
-def write_measured(file: Path, spent: Mapping[Path, float]) -> None:
+def write_measured(file: Path, spent: Mapping[str, float]) -> None:
     """Replace the measurements of these files; those of other files stay."""
     old = measured() if file.resolve() == SECONDS else {}
-    new = {path.relative_to(ROOT).as_posix(): seconds for path, seconds in spent.items()}
-    known = {path: seconds for path, seconds in {**old, **new}.items() if (ROOT / path).exists()}
+    known = {path: seconds for path, seconds in {**old, **spent}.items() if (ROOT / path).exists()}
     rows = [f"{seconds:.1f} {path}" for path, seconds in sorted(known.items())]
     file.write_text("\n".join(["# CPU seconds of each test file when last measured", *rows, ""]))
 

@@ -3,14 +3,14 @@ var/.
 
 pytest                              SQLite, in files of a temporary folder
 pytest --database postgresql        a throwaway PostgreSQL (tests/services.py)
+pytest --processes 3                in three processes (tests/workers.py)
 """
 
-import gc
 import os
 import shutil
 import ssl
 import tempfile
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from functools import cache, partial
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from tests import choice, databases, services
+from tests import choice, databases, services, workers
 from tests.guard import Service
 from tests.proofs.scale import Scale
 from tests.services import WebServer
@@ -42,7 +42,7 @@ SETTINGS = (
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 stack = pytest.StashKey[ExitStack]()
-spent: defaultdict[Path, float] = defaultdict(float)
+spent = pytest.StashKey[dict[str, float]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,6 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--live", action="store_true", help="also run tests that need keys of a real platform")
     parser.addoption("--full", action="store_true", help="proofs in their full size, as make prove runs them")
     parser.addoption("--seed", type=int, default=0, help="another draw for the proofs")
+    parser.addoption("--processes", type=int, default=0, help="run in so many processes; 0: in this one")
     parser.addoption("--seconds", metavar="FILE", help="write the CPU seconds of each test file there")
     parser.addoption("--fast", action="store_true", help="only files that were quick when last measured")
 
@@ -59,8 +60,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Settings are read once, so the database and the environment are ready before Django reads them."""
-    if hasattr(config, "workerinput"):
-        return  # a worker inherits the environment of the run that started it
+    config.stash[spent] = {}
     resources = config.stash[stack] = ExitStack()
     folder = Path(tempfile.mkdtemp(prefix="legible-test-"))
     resources.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -92,14 +92,30 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     before = os.times()
     outcome = yield
     after = os.times()
-    spent[item.path] += sum(after[:4]) - sum(before[:4])
+    item.config.stash[spent][item.nodeid] = sum(after[:4]) - sum(before[:4])
     return outcome
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    config = session.config
+    processes = config.getoption("--processes")
+    if not processes or config.option.collectonly or session.testsfailed:
+        return None
+    groups = workers.groups_of(session.items, choice.measured())
+    workers.Run(session, groups, config.stash[spent]).main(processes)
+    if session.shouldfail:
+        raise session.Failed(session.shouldfail)
+    return True
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     file = session.config.getoption("--seconds")
     if file:
-        choice.write_measured(Path(file), spent)
+        files = Counter[str]()
+        for test, seconds in session.config.stash[spent].items():
+            files[test.partition("::")[0]] += seconds
+        choice.write_measured(Path(file), files)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -120,28 +136,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that need a GPU or a real platform are left out (counted as deselected) if there is none; long
-    ones come first. Tests of a browser go to the worker of their file, whose served study they share, unless
-    they are marked `apart`.
-    """
+    """Tests that need a GPU or a real platform are left out (counted as deselected) if there is none."""
     refuse_marks_without_reason(items)
     left_out = [item for item in items if not is_possible(config, item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
-    # The longest first: a process that has finished its short tests takes over the tests that wait elsewhere.
-    items.sort(key=lambda item: (item.get_closest_marker("apart") is None, "/journeys/" not in item.nodeid))
-    for item in items:
-        if item.get_closest_marker("browser") and not item.get_closest_marker("apart"):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """What is imported by now stays until the end, so the collector need not look at it again and again."""
-    gc.collect()
-    gc.freeze()
-
-
 def refuse_marks_without_reason(items: list[pytest.Item]) -> None:
     """Running twice takes minutes, so `both_databases` says what the database may decide; and `sqlite_only`
     why PostgreSQL may not decide it."""
@@ -182,7 +182,7 @@ def django_db_setup(
     from django.db import connection
     from django.test import TransactionTestCase
 
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+    worker = os.environ.get(workers.WORKER_VARIABLE, "main")
     databases.use(databases.new_database(settings.DATABASE_URL, run_folder, f"test-{worker}"))
     with pytest.MonkeyPatch.context() as patch, django_db_blocker.unblock():
         # A million rounds for each account that a test makes would be a third of its time.
@@ -232,9 +232,11 @@ def store_folder(tmp_path: Path, settings: "Settings") -> Path:
 
 
 @pytest.fixture
-def fresh_database(run_folder: Path) -> Iterator[str]:
-    """The URL of an empty, migrated database of the run's kind, for processes other than this one."""
-    with databases.fresh(run_folder) as url:
+def fresh_database(request: pytest.FixtureRequest, run_folder: Path) -> Iterator[str]:
+    """The URL of an empty, migrated database for processes other than this one: of the run's kind, or SQLite
+    for what is `sqlite_only`."""
+    is_sqlite = request.node.get_closest_marker("sqlite_only") is not None
+    with databases.fresh(run_folder, "sqlite:" if is_sqlite else os.environ["DATABASE_URL"]) as url:
         yield url
 
 
