@@ -6,6 +6,7 @@ pytest --database postgresql        a throwaway PostgreSQL (tests/services.py)
 pytest --processes 3                in three processes (tests/workers.py)
 """
 
+import gc
 import os
 import shutil
 import ssl
@@ -132,6 +133,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return True
     chosen = choice.may_hold(collection_path.read_text(), config.getoption("markexpr"))
     return None if chosen else True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Nearly all that is made while tests are collected stays, so looking for what may go was a third of it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

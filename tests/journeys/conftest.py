@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import connection
 
-from tests import databases, services
+from tests import canned, databases, services
 from tests.journeys.hands import tablet
 from tests.journeys.visitor import Visitor
 from tests.services import ROOT, WebServer
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, ViewportSize
     from pytest_django.fixtures import Settings
 
     from experiments.models import Study
+
+DESKTOP: ViewportSize = {"width": 1280, "height": 800}
 
 
 def world(env: dict[str, str], *words: str) -> dict[str, Any]:
@@ -94,3 +96,28 @@ def place(hand: str, browser: Browser, page: Page) -> Iterator[Page]:
         return
     with tablet(browser) as touched:
         yield touched
+
+
+@pytest.fixture(autouse=True)
+def canned_sessions() -> Iterator[None]:
+    """What a test left open is closed, and was told and sent in the form of the wire."""
+    yield
+    canned.close_all()
+
+
+@pytest.fixture(scope="session")
+def kept_tab(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport=DESKTOP)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture
+def tab(kept_tab: Page) -> Iterator[Page]:
+    """The one page that all canned sessions of this process are shown in: a fresh one costs a process of the
+    browser. Each session has an address and a place in the browser's storage of its own."""
+    kept_tab.set_viewport_size(DESKTOP)
+    yield kept_tab
+    kept_tab.unroute_all(behavior="ignoreErrors")
+    kept_tab.goto("about:blank")
+    kept_tab.emulate_media(media="null", color_scheme="null", reduced_motion="null", forced_colors="null")

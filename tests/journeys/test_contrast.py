@@ -161,7 +161,7 @@ def loading(page: Page) -> None:
     facts = staged.facts(definition())
     stage = staged.Stage(page, staged.state(facts, [staged.predict(["Husky", "Wolf"])]))
     page.route("**/m/**", lambda route: None)
-    page.goto(f"{staged.SITE}/join/staged/")
+    page.goto(stage.url)
     page.locator("[data-page=block] .button:disabled").wait_for()
     assert stage.sent(0) == []
 
