@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
 from PIL import Image
 
 from experiments.kinds import KINDS
@@ -41,6 +42,7 @@ COURSE: Mapping[str, Any] = {
     **{"phases": "test", "distance": "off"},
 }
 NUMBERS = count()
+PAY: Mapping[str, Any] = {"pay": ["You are paid 1.00 USD, the full amount."]}
 REGION = tuple(row * 28 + column for row in range(5, 22) for column in range(9, 20 - row // 3))
 
 
@@ -49,7 +51,8 @@ REGION = tuple(row * 28 + column for row in range(5, 22) for column in range(9, 
 
 def errors_of(component: str, value: Any) -> list[str]:
     """What of a value has another form than this component of the published schema."""
-    return [f"{error.json_path}: {error.message}" for error in _validator(component).iter_errors(value)]
+    errors = [best_match(iter([error])) for error in _validator(component).iter_errors(value)]
+    return [f"{error.json_path}: {error.message}" for error in errors]
 
 
 def errors_of_call(call: str, path: str, sent: Any, reply: Any) -> list[str]:
@@ -136,14 +139,15 @@ class Sitting(ABC):
             reply: dict[str, Any] = {"token": "t", "session": self.state(), **sitting}
         else:
             kind = path.rstrip("/").rpartition("/")[2]
-            reply = self.state() if call == "GET" else self.take(kind, body)
+            asked = {"pay": dict(PAY), "session": self.state()}
+            reply = asked.get(kind, {}) if call == "GET" else self.take(kind, body)
         self.faults += errors_of_call(call, path, body, json.loads(json.dumps(reply)))
         return reply
 
     def close(self) -> None:
         """Nothing is told any more, and nothing may have had a wrong form."""
         _site().sittings.pop(self.name, None)
-        assert self.faults == []
+        assert not self.faults, "\n".join(self.faults)
 
 
 def close_all() -> None:
@@ -152,7 +156,7 @@ def close_all() -> None:
         sittings = _site().sittings
         faults = [fault for sitting in list(sittings.values()) for fault in sitting.faults]
         sittings.clear()
-        assert faults == []
+        assert not faults, "\n".join(faults)
 
 
 class Canned(Sitting):

@@ -26,6 +26,11 @@ CHECK = {
 }
 
 
+@pytest.fixture
+def page(tab: Page) -> Page:
+    return tab
+
+
 def stage_of(page: Page, role: str, language: str) -> staged.Stage:
     study = definition(
         {"classes": list(staged.DIGITS)},
