@@ -11,7 +11,7 @@ import os
 import shutil
 import ssl
 import tempfile
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from functools import cache, partial
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from tests import choice, databases, services, workers
+from tests import choice, databases, services, workers, worlds
 from tests.guard import Service
 from tests.proofs.scale import Scale
 from tests.services import WebServer
@@ -44,6 +44,7 @@ hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 stack = pytest.StashKey[ExitStack]()
 spent = pytest.StashKey[dict[str, float]]()
+is_failed = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -63,6 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Settings are read once, so the database and the environment are ready before Django reads them."""
     config.stash[spent] = {}
     resources = config.stash[stack] = ExitStack()
+    kept = resources.enter_context(worlds.prepared())
     folder = Path(tempfile.mkdtemp(prefix="legible-test-"))
     resources.callback(shutil.rmtree, folder, ignore_errors=True)
     for name in SETTINGS:
@@ -75,11 +77,12 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.update(
         {
             "DATABASE_URL": database_url,
-            "STORAGE_URL": str(folder / "store"),
+            "STORAGE_URL": str(kept / "store"),
             "LEGIBLE_VAR": str(folder),
             "SECRET_KEY": "only-for-tests",
             "DJANGO_SETTINGS_MODULE": "crowd.settings",
             databases.FOLDER_VARIABLE: str(folder),
+            worlds.FOLDER_VARIABLE: str(kept),
         }
     )
     import django.conf
@@ -111,9 +114,10 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    session.config.stash[is_failed] = session.testsfailed > 0
     file = session.config.getoption("--seconds")
     if file:
-        files = Counter[str]()
+        files: defaultdict[str, float] = defaultdict(float)
         for test, seconds in session.config.stash[spent].items():
             files[test.partition("::")[0]] += seconds
         choice.write_measured(Path(file), files)
@@ -122,7 +126,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     resources = config.stash.get(stack, None)
     if resources is not None:
+        kept = worlds.folder()
         resources.close()
+        if kept and config.stash.get(is_failed, False):
+            worlds.remove(kept)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -137,7 +144,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Nearly all that is made while tests are collected stays, so looking for what may go was a third of it."""
+    """Nearly all that is made while tests are collected stays: looking for what may go was a third of it."""
     gc.disable()
     try:
         return (yield)
@@ -153,6 +160,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+
+
 def refuse_marks_without_reason(items: list[pytest.Item]) -> None:
     """Running twice takes minutes, so `both_databases` says what the database may decide; and `sqlite_only`
     why PostgreSQL may not decide it."""
@@ -183,6 +192,7 @@ def django_db_setup(
     django_test_environment: None,
     django_db_blocker: "DjangoDbBlocker",
     django_db_modify_db_settings: None,
+    middleware_loaded_once: None,
     run_folder: Path,
 ) -> Iterator[None]:
     """A migrated database for this worker alone; pytest-django would run the migrations in each worker.
@@ -193,9 +203,11 @@ def django_db_setup(
     from django.db import connection
     from django.test import TransactionTestCase
 
+    from tests.rendered import drawn_once
+
     worker = os.environ.get(workers.WORKER_VARIABLE, "main")
     databases.use(databases.new_database(settings.DATABASE_URL, run_folder, f"test-{worker}"))
-    with pytest.MonkeyPatch.context() as patch, django_db_blocker.unblock():
+    with pytest.MonkeyPatch.context() as patch, drawn_once(), django_db_blocker.unblock():
         # A million rounds for each account that a test makes would be a third of its time.
         patch.setattr(settings, "PASSWORD_HASHERS", ["django.contrib.auth.hashers.MD5PasswordHasher"])
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda case: databases.empty(connection))
@@ -225,6 +237,41 @@ def authorities_read_once() -> Iterator[None]:
     """Each HTTP client reads all certificates of authorities: 25 ms, and a test of payments has several."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        yield
+
+
+READ_BY_MIDDLEWARE = (
+    "CSRF",
+    "DEBUG",
+    "MIDDLEWARE",
+    "ROOT_URLCONF",
+    "SECURE",
+    "SESSION",
+    "STATIC",
+    "WHITENOISE",
+)
+
+
+@pytest.fixture(scope="session")
+def middleware_loaded_once() -> Iterator[None]:
+    """Each client of a test lists every static file: an eighth of a person's way to the first trial."""
+    from django.conf import settings
+    from django.core.handlers.base import BaseHandler
+    from django.test.client import ClientHandler
+
+    loaded: dict[str, dict[str, object]] = {}
+
+    def load(handler: BaseHandler, is_async: bool = False) -> None:
+        names = [name for name in dir(settings) if name.startswith(READ_BY_MIDDLEWARE)]
+        key = repr([is_async, *((name, getattr(settings, name)) for name in names)])
+        if key not in loaded:
+            BaseHandler.load_middleware(handler, is_async)
+            made = vars(handler).items()
+            loaded[key] = {name: value for name, value in made if "_middleware" in name}
+        vars(handler).update(loaded[key])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ClientHandler, "load_middleware", load, raising=False)
         yield
 
 

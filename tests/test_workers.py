@@ -1,4 +1,4 @@
-"""A run in several processes: what it gives out, what comes back, and what a process leaves behind that dies."""
+"""A run in several processes: what it gives out, what comes back, and what a process leaves that dies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def listed(*names: str, apart: str = "") -> Any:
     """Tests as pytest collects them; those of `apart` are marked so."""
     mark = SimpleNamespace()
     return [
-        SimpleNamespace(nodeid=name, get_closest_marker=lambda kind, name=name: mark if name == apart else None)
+        SimpleNamespace(
+            nodeid=name, get_closest_marker=lambda kind, name=name: mark if name == apart else None
+        )
         for name in names
     ]
 
