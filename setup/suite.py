@@ -61,6 +61,7 @@ class Outcome:
     seconds: float
     summary: str
     slow: tuple[Slow, ...] = ()
+    core_s: float = 0.0
 
 
 def pytest_command(marks: str, database: str, *more: str) -> tuple[str, ...]:
@@ -83,7 +84,7 @@ PARTS = (
     Part("browser", marks="browser"),
     Part(
         "fast",
-        (LINT, pytest_command("not browser and not long", "sqlite", "--fast")),
+        (LINT, pytest_command("not long", "sqlite", "--fast")),
         is_default=False,
     ),
 )
@@ -121,6 +122,7 @@ class Command:
     words: tuple[str, ...]
     folder: str
     is_passed: bool = False
+    core_s: float = 0.0
 
     def lines(self) -> Iterator[str]:
         env = environment()
@@ -136,6 +138,9 @@ class Command:
         ) as running:
             assert running.stdout is not None
             yield from running.stdout
+            _, status, usage = os.wait4(running.pid, 0)
+            running.returncode = os.waitstatus_to_exitcode(status)
+        self.core_s = usage.ru_utime + usage.ru_stime
         self.is_passed = running.returncode == 0
 
 
@@ -143,7 +148,7 @@ def run(part: Part, say: Callable[[str], object]) -> Outcome:
     """Run one part and `say` each line of its output as it comes."""
     say(f"\n=== {part.name} ===\n")
     started = time.monotonic()
-    last, is_passed, slow = "", True, list[Slow]()
+    last, is_passed, slow, core_s = "", True, list[Slow](), 0.0
     for words in part.commands:
         command = Command(words, part.folder)
         for line in command.lines():
@@ -151,8 +156,8 @@ def run(part: Part, say: Callable[[str], object]) -> Outcome:
             last = line.strip() or last
             if match := DURATION.match(line):
                 slow.append(Slow(float(match[1]), match[2], match[3].rstrip()))
-        is_passed = is_passed and command.is_passed
-    return Outcome(part.name, is_passed, time.monotonic() - started, last, tuple(slow))
+        is_passed, core_s = is_passed and command.is_passed, core_s + command.core_s
+    return Outcome(part.name, is_passed, time.monotonic() - started, last, tuple(slow), core_s)
 
 
 def say_now(text: str) -> None:
@@ -190,14 +195,20 @@ def table(outcomes: Sequence[Outcome], seconds: float) -> str:
     ]
     rows = [
         f"{'passed' if outcome.is_passed else 'FAILED'}  {outcome.name:<10} {outcome.seconds / 60:5.1f} min  "
-        f"{outcome.summary}"
+        f"{outcome.core_s:6.0f} core-s  {outcome.summary}"
         for outcome in outcomes
     ]
     word = "passed" if all(outcome.is_passed for outcome in outcomes) else "FAILED"
+    core_s = sum(outcome.core_s for outcome in outcomes)
     return "\n".join(
         [
             *(["", f"=== the {len(slow_rows)} slowest ===", *slow_rows] if slow_rows else []),
-            *["", "=== summary ===", *rows, f"{word}  {'in all':<10} {seconds / 60:5.1f} min"],
+            *[
+                "",
+                "=== summary ===",
+                *rows,
+                f"{word}  {'in all':<10} {seconds / 60:5.1f} min  {core_s:6.0f} core-s",
+            ],
         ]
     )
 

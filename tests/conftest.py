@@ -11,6 +11,7 @@ import os
 import shutil
 import ssl
 import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from tests import choice, databases, services, workers, worlds
+from tests import budget, choice, databases, services, workers, worlds
 from tests.guard import Service
 from tests.proofs.scale import Scale
 from tests.services import WebServer
@@ -114,13 +115,31 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    session.config.stash[is_failed] = session.testsfailed > 0
-    file = session.config.getoption("--seconds")
+    config = session.config
+    config.stash[is_failed] = session.testsfailed > 0
+    file = config.getoption("--seconds")
     if file:
-        files: defaultdict[str, float] = defaultdict(float)
-        for test, seconds in session.config.stash[spent].items():
-            files[test.partition("::")[0]] += seconds
-        choice.write_measured(Path(file), files)
+        measured = budget.Measurement(seconds_of_files(config), budget.loop_s())
+        Path(file).parent.mkdir(exist_ok=True)
+        Path(file).write_text(measured.text())
+
+
+def seconds_of_files(config: pytest.Config) -> dict[str, float]:
+    """CPU seconds by test file, and those of collecting them."""
+    files: defaultdict[str, float] = defaultdict(float)
+    for test, seconds in config.stash[spent].items():
+        files[test.partition("::")[0]] += seconds
+    return dict(files)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Core-seconds by room, if the run was in several processes."""
+    if not config.getoption("--processes"):
+        return
+    files = seconds_of_files(config)
+    together = sum(os.times()[:4])
+    terminalreporter.section("core-seconds by room")
+    terminalreporter.write_line(budget.table(files, together - sum(files.values())))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -143,13 +162,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Nearly all that is made while tests are collected stays: looking for what may go was a third of it."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.enable()
+        # From the start of the process: all that is imported is imported for it.
+        session.config.stash[spent][budget.COLLECTION] = time.process_time()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -366,11 +366,6 @@ def test_it_refuses_to_run_twice_without_a_reason(tmp_path: Path) -> None:
     assert "test_it: both_databases takes one reason" in done.stderr + done.stdout
 
 
-def test_it_measured_files_that_there_are() -> None:
-    assert all((ROOT / path).name.startswith("test_") for path in choice.measured())
-    assert any(seconds > choice.FAST_MAX_S for seconds in choice.measured().values())
-
-
 @pytest.fixture
 def proof(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
     """Makes one proof of these commands the only one; evidence and memory lie in a folder of the test."""
