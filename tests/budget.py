@@ -99,6 +99,11 @@ def budgets() -> dict[str, float]:
     return {room: float(units) for room, units in tomllib.loads(BUDGET.read_text())["units"].items()}
 
 
+def files_of_tests() -> list[str]:
+    """Paths from the root of all test files."""
+    return sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("test_*.py"))
+
+
 def unmeasured(measured: Measurement, files: Iterable[str]) -> list[str]:
     return sorted(set(files) - set(measured.seconds))
 

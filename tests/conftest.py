@@ -119,7 +119,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     config.stash[is_failed] = session.testsfailed > 0
     file = config.getoption("--seconds")
     if file:
-        measured = budget.Measurement(seconds_of_files(config), budget.loop_s())
+        # Files whose tests were all left out (long ones) cost a whole run nothing.
+        files = dict.fromkeys(budget.files_of_tests(), 0.0) | seconds_of_files(config)
+        measured = budget.Measurement(files, budget.loop_s())
         Path(file).parent.mkdir(exist_ok=True)
         Path(file).write_text(measured.text())
 

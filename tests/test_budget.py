@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests import budget, choice
@@ -51,9 +49,7 @@ def test_every_room_keeps_its_budget() -> None:
 
 def test_nearly_every_file_was_measured() -> None:
     measured = Measurement.read(budget.SECONDS.read_text())
-    files = [
-        path.relative_to(budget.ROOT).as_posix() for path in Path(budget.ROOT, "tests").rglob("test_*.py")
-    ]
+    files = budget.files_of_tests()
     assert len(budget.unmeasured(measured, files)) <= budget.UNMEASURED_MAX, "make seconds, after a whole run"
     gone = set(measured.seconds) - set(files) - {budget.COLLECTION}
     assert len(gone) <= budget.UNMEASURED_MAX, gone
