@@ -55,7 +55,7 @@ def test_nearly_every_file_was_measured() -> None:
     assert len(gone) <= budget.UNMEASURED_MAX, gone
 
 
-def test_what_is_fast_was_measured(tmp_path: Path) -> None:
+def test_what_is_fast_was_measured() -> None:
     paths = [budget.ROOT / path for path in choice.measured()]
     assert any(map(choice.is_fast, paths)) and not all(map(choice.is_fast, paths))
     assert not choice.is_fast(budget.ROOT / "tests" / "test_of_tomorrow.py")
