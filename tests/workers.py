@@ -13,6 +13,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import traceback
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -62,31 +63,30 @@ class Run:
         self.again: list[Group] = []
         self.spent = spent
         self.count = 0
+        self.workers: dict[Connection, Worker] = {}
 
     def main(self, processes: int) -> None:
         gc.collect()
         gc.freeze()
-        workers = {worker.pipe: worker for worker in (self.start() for _ in range(processes))}
         try:
-            while workers:
-                for pipe in wait(list(workers)):
+            for _ in range(processes):
+                self.start()
+            while self.workers:
+                for pipe in wait(list(self.workers)):
                     assert isinstance(pipe, Connection)
-                    worker = workers[pipe]
                     try:
-                        self.take(worker, pipe.recv())
-                    except (EOFError, ConnectionError):
-                        del workers[pipe]
-                        if self.ended(worker):
-                            fresh = self.start()
-                            workers[fresh.pipe] = fresh
+                        self.take(self.workers[pipe], pipe.recv())
+                    except (EOFError, OSError):
+                        if self.ended(self.workers.pop(pipe)):
+                            self.start()
                 if self.session.shouldfail or self.session.shouldstop:
                     return
         finally:
-            for worker in workers.values():
+            for worker in self.workers.values():
                 os.kill(worker.pid, signal.SIGKILL)
                 os.waitpid(worker.pid, 0)
 
-    def start(self) -> Worker:
+    def start(self) -> None:
         self.count += 1
         name = f"w{self.count}"
         ours, theirs = Pipe()
@@ -94,13 +94,17 @@ class Run:
         if pid == 0:
             code = 1
             try:
-                ours.close()
+                # Else a process would not see that the run has ended, as long as another holds its end.
+                for pipe in (ours, *self.workers):
+                    pipe.close()
                 Process(self.session, theirs, name, self.spent).main()
                 code = 0
+            except BaseException:
+                traceback.print_exc()
             finally:
                 os._exit(code)  # whatever was registered for the end of the run is the run's own
         theirs.close()
-        return Worker(name, pid, ours)
+        self.workers[ours] = Worker(name, pid, ours)
 
     def take(self, worker: Worker, message: tuple[Any, ...]) -> None:
         """One message of a process."""
