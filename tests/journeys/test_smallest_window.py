@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +13,6 @@ from experiments.kinds import get_kind
 from experiments.window import NAMED_LINE_PX, PHONE, STACKED_MAX_PX, TEXT_CHARACTERS, board_of, windows_of
 from tests.experiments.definitions import definition
 from tests.journeys import staged
-from tests.services import ROOT
 from tests.toy.tables import registered
 
 if TYPE_CHECKING:
@@ -213,20 +209,6 @@ def test_a_whole_trial_fits_a_phone_if_the_study_lets_it_in(page: Page, name: st
             page.locator(".reservoir-toggle").click()
             assert page.evaluate(BOXES, list(PLACES)) == before
             assert page.locator(".tile").first.bounding_box()["y"] < PHONE[1] - MOST_OF_A_TILE_PX  # type: ignore[index]
-
-
-@pytest.fixture(scope="module")
-def toy_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page with a lab's own kind, which shows a pair of pictures below a text."""
-    built = tmp_path_factory.mktemp("toy") / "page"
-    subprocess.run(
-        [shutil.which("npx") or "npx", "vite", "build", "--outDir", str(built), "--emptyOutDir"],
-        cwd=ROOT / "frontend",
-        env={**os.environ, "LEGIBLE_PLUGINS": str(ROOT / "tests" / "toy" / "frontend")},
-        check=True,
-        capture_output=True,
-    )
-    return built
 
 
 def test_a_pair_below_a_text_fits_the_window_that_is_computed(page: Page, toy_page: Path) -> None:
