@@ -241,6 +241,6 @@ class Stage(Sitting):
         self.shown["next"] = len(known | {each["trial"] for each in body["responses"]})
         told = {each["trial"]: each for response in body["responses"] for each in self._told(response)}
         self.shown["feedback"] = next(reversed(told.values()), None)
-        # Last, because whoever waits for the answers may ask for the state at once.
+        # Last, because a test that waits for the answers asks for the state at once.
         self._stored.extend(each for each in body["responses"] if each["trial"] not in known)
         return {"next": len(self._stored), "step": "trials", "feedback": told}

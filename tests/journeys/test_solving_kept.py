@@ -36,6 +36,11 @@ def canned() -> Iterator[Canned]:
         yield opened
 
 
+@pytest.fixture
+def page(tab: Page) -> Page:
+    return tab
+
+
 def begin(page: Page, canned: Canned) -> None:
     """To the task, with the smallest brush."""
     page.goto(canned.url)
