@@ -10,7 +10,7 @@ help:             ## this list
 	@sed -n 's/^\([a-z]*\): *## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 	@echo "One study, its people, its money: .venv/bin/legible"
 
-.PHONY: help setup demo test prove pictures site lint fmt schema bench
+.PHONY: help setup demo test seconds prove pictures site lint fmt schema bench
 
 setup:            ## everything, development tools included
 	$(INSTALL) dev
@@ -22,6 +22,9 @@ demo:             ## the shipped study from stimuli to report; ARGS="--participa
 test:             ## lint, types, Python, TypeScript, browser; PARTS="lint pure" for some, PARTS=fast while you work
 	$(INSTALL) dev
 	@$(PY) setup/suite.py $(PARTS)
+
+seconds:          ## keeps what the last whole run of make test measured, for its order and its budget
+	@cp var/seconds.txt tests/seconds.txt
 
 prove:            ## proofs of hours, with tables in docs/evidence/; PARTS="crashes recovery" for some, SEED=3
 	$(INSTALL) dev

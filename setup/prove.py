@@ -70,7 +70,7 @@ class Circumstances:
 
 def tests(name: str, *chosen: str, database: str = "postgresql", workers: str = "0") -> Unit:
     """A unit that runs tests on one database."""
-    options = ("--database", database, "--seed", "{seed}", "-n", workers)
+    options = ("--database", database, "--seed", "{seed}", "--processes", workers)
     return Unit(name, (sys.executable, "-m", "pytest", "-q", *options, *chosen))
 
 

@@ -1,13 +1,13 @@
-"""Runs the parts of `make test`, the static ones at the same time, the others one after another; then prints
-how long each took and which tests were slow. Exits 1 if a part failed.
+"""Runs the parts of `make test`: one run of pytest for all tests, and what is no test (lint, types, the front
+end) beside it; then prints how long each took and which tests were slow. Exits 1 if a part failed.
 
     .venv/bin/python setup/suite.py [PART ...]
 
-`pure` needs no database. `postgresql` runs all tests that use the database, but for what keeps its rows in
-SQLite: `@pytest.mark.sqlite_only("…")`. `sqlite` runs that. Tests whose result may depend on the database,
-`@pytest.mark.both_databases("locks")`, run on SQLite as well by `make prove PARTS=long`. `fast` is for use
-while you work, and runs only if it is named: the test files that were quick when they were last measured
-(tests/seconds.txt), on SQLite. Tests that are marked `long` are left to `make prove`.
+`pure` needs no database; `postgresql` uses one; `browser` drives Chromium; they are chosen tests of the same
+run. Tests whose result may depend on the database, `@pytest.mark.both_databases("locks")`, run on SQLite as
+well by `make prove PARTS=long`. `fast` is for use while you work, and runs only if it is named: the test
+files that were quick when they were last measured (tests/seconds.txt), on SQLite. Tests that are marked
+`long` are left to `make prove`.
 """
 
 import os
@@ -23,7 +23,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKERS = min(8, max(2, os.cpu_count() or 2))
+"""Processes of a run that keeps the cores busy; `make test` has one more, because servers are waited for."""
 SLOWEST = 12
+MEASURED = ROOT / "var" / "seconds.txt"
+"""Where a whole run writes what each test file cost; `make seconds` keeps it as tests/seconds.txt."""
 # A line of pytest's list of durations: "12.34s call     tests/test_x.py::test_it_works".
 DURATION = re.compile(r"^\s*(\d+\.\d+)s (setup|call|teardown)\s+(\S.*)$")
 
@@ -33,11 +36,13 @@ class Part:
     """One part of the test run: commands that must all succeed."""
 
     name: str
-    commands: tuple[tuple[str, ...], ...]
+    commands: tuple[tuple[str, ...], ...] = ()
     folder: str = "."
     is_default: bool = True
     is_static: bool = False
-    """Uses one core and no service, so it runs at the same time as the other static parts."""
+    """Runs beside all other parts."""
+    marks: str = ""
+    """The tests of this part, as pytest's -m names them; the tests of all chosen parts are one run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +61,12 @@ class Outcome:
     seconds: float
     summary: str
     slow: tuple[Slow, ...] = ()
+    core_s: float = 0.0
 
 
-def pytest_command(
-    marks: str, database: str, *more: str, workers: int = WORKERS, share: str = "worksteal"
-) -> tuple[str, ...]:
-    options = ("--database", database, "-n", str(workers), "--dist", share, "--durations", str(SLOWEST))
-    return (sys.executable, "-m", "pytest", "-q", "-m", f"{marks} and not long", *options, *more)
+def pytest_command(marks: str, database: str, *more: str) -> tuple[str, ...]:
+    options = ("--database", database, "--processes", str(WORKERS + 1), "--durations", str(SLOWEST))
+    return (sys.executable, "-m", "pytest", "-q", "-m", marks, *options, *more)
 
 
 LINT = (sys.executable, "-m", "ruff", "check", ".")
@@ -75,28 +79,27 @@ PARTS = (
         "frontend",
         is_static=True,
     ),
-    Part("pure", (pytest_command("pure and not browser", "sqlite"),)),
-    # Tests with a database wait for servers and processes a third of their time, and browsers more.
+    Part("pure", marks="pure and not browser"),
+    Part("postgresql", marks="not pure and not browser"),
+    Part("browser", marks="browser"),
     Part(
-        "postgresql",
-        (pytest_command("not pure and not browser and not sqlite_only", "postgresql", workers=WORKERS + 1),),
+        "fast",
+        (LINT, pytest_command("not long", "sqlite", "--fast")),
+        is_default=False,
     ),
-    Part(
-        "sqlite",
-        (pytest_command("sqlite_only and not browser", "sqlite", workers=WORKERS + 1),),
-    ),
-    # The tests of a file share one served study, so they must run in the same worker (tests/conftest.py);
-    # those that are marked `apart` share none, and are long.
-    Part(
-        "browser",
-        (
-            pytest_command(
-                "browser", "postgresql", "--no-loadscope-reorder", workers=WORKERS + 1, share="loadgroup"
-            ),
-        ),
-    ),
-    Part("fast", (LINT, pytest_command("not browser", "sqlite", "--fast")), is_default=False),
 )
+
+
+def gathered(parts: Sequence[Part]) -> list[Part]:
+    """The parts with all tests in one, so that what they import and prepare is imported and prepared once."""
+    marks = [part.marks for part in parts if part.marks]
+    kept = [part for part in parts if not part.marks]
+    if not marks:
+        return kept
+    is_whole = len(marks) == sum(bool(part.marks) for part in PARTS)
+    expression = "not long" if is_whole else f"({' or '.join(f'({one})' for one in marks)}) and not long"
+    more = ("--seconds", str(MEASURED)) if is_whole else ()
+    return [*kept, Part("tests", (pytest_command(expression, "postgresql", *more),))]
 
 
 def environment() -> dict[str, str]:
@@ -119,6 +122,7 @@ class Command:
     words: tuple[str, ...]
     folder: str
     is_passed: bool = False
+    core_s: float = 0.0
 
     def lines(self) -> Iterator[str]:
         env = environment()
@@ -134,6 +138,9 @@ class Command:
         ) as running:
             assert running.stdout is not None
             yield from running.stdout
+            _, status, usage = os.wait4(running.pid, 0)
+            running.returncode = os.waitstatus_to_exitcode(status)
+        self.core_s = usage.ru_utime + usage.ru_stime
         self.is_passed = running.returncode == 0
 
 
@@ -141,7 +148,7 @@ def run(part: Part, say: Callable[[str], object]) -> Outcome:
     """Run one part and `say` each line of its output as it comes."""
     say(f"\n=== {part.name} ===\n")
     started = time.monotonic()
-    last, is_passed, slow = "", True, list[Slow]()
+    last, is_passed, slow, core_s = "", True, list[Slow](), 0.0
     for words in part.commands:
         command = Command(words, part.folder)
         for line in command.lines():
@@ -149,25 +156,29 @@ def run(part: Part, say: Callable[[str], object]) -> Outcome:
             last = line.strip() or last
             if match := DURATION.match(line):
                 slow.append(Slow(float(match[1]), match[2], match[3].rstrip()))
-        is_passed = is_passed and command.is_passed
-    return Outcome(part.name, is_passed, time.monotonic() - started, last, tuple(slow))
+        is_passed, core_s = is_passed and command.is_passed, core_s + command.core_s
+    return Outcome(part.name, is_passed, time.monotonic() - started, last, tuple(slow), core_s)
 
 
 def say_now(text: str) -> None:
     print(text, end="", flush=True)
 
 
-def run_together(parts: Sequence[Part]) -> Iterator[Outcome]:
-    """Run parts at the same time; the output of each is passed through when it has ended."""
+def run_all(parts: Sequence[Part]) -> list[Outcome]:
+    """Run the static parts beside the others, which run one after another; the output of a static part is
+    passed through when it has ended."""
 
-    def gathered(part: Part) -> tuple[Outcome, str]:
+    def beside(part: Part) -> Outcome:
         lines: list[str] = []
-        return run(part, lines.append), "".join(lines)
+        outcome = run(part, lines.append)
+        say_now("".join(lines))
+        return outcome
 
-    with ThreadPoolExecutor(max(1, len(parts))) as pool:
-        for outcome, output in pool.map(gathered, parts):
-            say_now(output)
-            yield outcome
+    static = [part for part in parts if part.is_static]
+    with ThreadPoolExecutor(max(1, len(static))) as pool:
+        started = [pool.submit(beside, part) for part in static]
+        others = [run(part, say_now) for part in parts if not part.is_static]
+        return [*(one.result() for one in started), *others]
 
 
 def table(outcomes: Sequence[Outcome], seconds: float) -> str:
@@ -184,14 +195,20 @@ def table(outcomes: Sequence[Outcome], seconds: float) -> str:
     ]
     rows = [
         f"{'passed' if outcome.is_passed else 'FAILED'}  {outcome.name:<10} {outcome.seconds / 60:5.1f} min  "
-        f"{outcome.summary}"
+        f"{outcome.core_s:6.0f} core-s  {outcome.summary}"
         for outcome in outcomes
     ]
     word = "passed" if all(outcome.is_passed for outcome in outcomes) else "FAILED"
+    core_s = sum(outcome.core_s for outcome in outcomes)
     return "\n".join(
         [
             *(["", f"=== the {len(slow_rows)} slowest ===", *slow_rows] if slow_rows else []),
-            *["", "=== summary ===", *rows, f"{word}  {'in all':<10} {seconds / 60:5.1f} min"],
+            *[
+                "",
+                "=== summary ===",
+                *rows,
+                f"{word}  {'in all':<10} {seconds / 60:5.1f} min  {core_s:6.0f} core-s",
+            ],
         ]
     )
 
@@ -204,8 +221,7 @@ def main(names: Sequence[str]) -> int:
         return 2
     chosen = [known[name] for name in names] or [part for part in PARTS if part.is_default]
     started = time.monotonic()
-    outcomes = list(run_together([part for part in chosen if part.is_static]))
-    outcomes += [run(part, say_now) for part in chosen if not part.is_static]
+    outcomes = run_all(gathered(chosen))
     print(table(outcomes, time.monotonic() - started))
     return 0 if all(outcome.is_passed for outcome in outcomes) else 1
 

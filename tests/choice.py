@@ -10,10 +10,11 @@ from pathlib import Path
 
 from _pytest.mark.expression import Expression
 
+from tests import budget
+
 ROOT = Path(__file__).resolve().parent.parent
-SECONDS = ROOT / "tests" / "seconds.txt"
-FAST_MAX_S = 2.0
-"""A file that takes longer is left out of `make test PARTS=fast`; a file that was never measured is not."""
+FAST_MAX_S = 0.3
+"""A file that takes longer, or was never measured, is left out of `make test PARTS=fast`."""
 _MARK = re.compile(r"\bmark\.(\w+)")
 _WHOLE_FILE = re.compile(r"^pytestmark = (.*)$", re.MULTILINE)
 
@@ -41,20 +42,11 @@ def _is_among(present: Set[str], name: str, /, **_: str | int | bool | None) -> 
 
 
 @cache
-def measured() -> dict[str, float]:
+def measured() -> Mapping[str, float]:
     """CPU seconds of each test file at the last measurement, by path from the root."""
-    rows = (line.split() for line in SECONDS.read_text().splitlines() if line and line[0] != "#")
-    return {path: float(seconds) for seconds, path in rows}
-
-
-def write_measured(file: Path, spent: Mapping[Path, float]) -> None:
-    """Replace the measurements of these files; those of other files stay."""
-    old = measured() if file.resolve() == SECONDS else {}
-    new = {path.relative_to(ROOT).as_posix(): seconds for path, seconds in spent.items()}
-    known = {path: seconds for path, seconds in {**old, **new}.items() if (ROOT / path).exists()}
-    rows = [f"{seconds:.1f} {path}" for path, seconds in sorted(known.items())]
-    file.write_text("\n".join(["# CPU seconds of each test file when last measured", *rows, ""]))
+    return budget.Measurement.read(budget.SECONDS.read_text()).seconds
 
 
 def is_fast(path: Path) -> bool:
-    return measured().get(path.relative_to(ROOT).as_posix(), 0.0) <= FAST_MAX_S
+    """Whether the file was measured, and was quick."""
+    return measured().get(path.relative_to(ROOT).as_posix(), float("inf")) <= FAST_MAX_S

@@ -3,6 +3,7 @@ var/.
 
 pytest                              SQLite, in files of a temporary folder
 pytest --database postgresql        a throwaway PostgreSQL (tests/services.py)
+pytest --processes 3                in three processes (tests/workers.py)
 """
 
 import gc
@@ -10,6 +11,7 @@ import os
 import shutil
 import ssl
 import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack
@@ -20,7 +22,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from tests import choice, databases, services
+from tests import budget, choice, databases, services, workers, worlds
 from tests.guard import Service
 from tests.proofs.scale import Scale
 from tests.services import WebServer
@@ -42,7 +44,8 @@ SETTINGS = (
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 stack = pytest.StashKey[ExitStack]()
-spent: defaultdict[Path, float] = defaultdict(float)
+spent = pytest.StashKey[dict[str, float]]()
+is_failed = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,6 +55,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--live", action="store_true", help="also run tests that need keys of a real platform")
     parser.addoption("--full", action="store_true", help="proofs in their full size, as make prove runs them")
     parser.addoption("--seed", type=int, default=0, help="another draw for the proofs")
+    parser.addoption("--processes", type=int, default=0, help="run in so many processes; 0: in this one")
     parser.addoption("--seconds", metavar="FILE", help="write the CPU seconds of each test file there")
     parser.addoption("--fast", action="store_true", help="only files that were quick when last measured")
 
@@ -59,9 +63,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Settings are read once, so the database and the environment are ready before Django reads them."""
-    if hasattr(config, "workerinput"):
-        return  # a worker inherits the environment of the run that started it
+    config.stash[spent] = {}
     resources = config.stash[stack] = ExitStack()
+    kept = resources.enter_context(worlds.prepared())
     folder = Path(tempfile.mkdtemp(prefix="legible-test-"))
     resources.callback(shutil.rmtree, folder, ignore_errors=True)
     for name in SETTINGS:
@@ -74,11 +78,12 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.update(
         {
             "DATABASE_URL": database_url,
-            "STORAGE_URL": str(folder / "store"),
+            "STORAGE_URL": str(kept / "store"),
             "LEGIBLE_VAR": str(folder),
             "SECRET_KEY": "only-for-tests",
             "DJANGO_SETTINGS_MODULE": "crowd.settings",
             databases.FOLDER_VARIABLE: str(folder),
+            worlds.FOLDER_VARIABLE: str(kept),
         }
     )
     import django.conf
@@ -92,20 +97,60 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     before = os.times()
     outcome = yield
     after = os.times()
-    spent[item.path] += sum(after[:4]) - sum(before[:4])
+    item.config.stash[spent][item.nodeid] = sum(after[:4]) - sum(before[:4])
     return outcome
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    config = session.config
+    processes = config.getoption("--processes")
+    if not processes or config.option.collectonly or session.testsfailed:
+        return None
+    groups = workers.groups_of(session.items, choice.measured())
+    workers.Run(session, groups, config.stash[spent]).main(processes)
+    if session.shouldfail:
+        raise session.Failed(session.shouldfail)
+    return True
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    file = session.config.getoption("--seconds")
+    config = session.config
+    config.stash[is_failed] = session.testsfailed > 0
+    file = config.getoption("--seconds")
     if file:
-        choice.write_measured(Path(file), spent)
+        # Files whose tests were all left out (long ones) cost a whole run nothing.
+        files = dict.fromkeys(budget.files_of_tests(), 0.0) | seconds_of_files(config)
+        measured = budget.Measurement(files, budget.loop_s())
+        Path(file).parent.mkdir(exist_ok=True)
+        Path(file).write_text(measured.text())
+
+
+def seconds_of_files(config: pytest.Config) -> dict[str, float]:
+    """CPU seconds by test file, and those of collecting them."""
+    files: defaultdict[str, float] = defaultdict(float)
+    for test, seconds in config.stash[spent].items():
+        files[test.partition("::")[0]] += seconds
+    return dict(files)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Core-seconds by room, if the run was in several processes."""
+    if not config.getoption("--processes"):
+        return
+    files = seconds_of_files(config)
+    together = sum(os.times()[:4])
+    terminalreporter.section("core-seconds by room")
+    terminalreporter.write_line(budget.table(files, together - sum(files.values())))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     resources = config.stash.get(stack, None)
     if resources is not None:
+        kept = worlds.folder()
         resources.close()
+        if kept and config.stash.get(is_failed, False):
+            worlds.remove(kept)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -118,28 +163,26 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if chosen else True
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Nearly all that is made while tests are collected stays: looking for what may go was a third of it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        # From the start of the process: all that is imported is imported for it.
+        session.config.stash[spent][budget.COLLECTION] = time.process_time()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that need a GPU or a real platform are left out (counted as deselected) if there is none; long
-    ones come first. Tests of a browser go to the worker of their file, whose served study they share, unless
-    they are marked `apart`.
-    """
+    """Tests that need a GPU or a real platform are left out (counted as deselected) if there is none."""
     refuse_marks_without_reason(items)
     left_out = [item for item in items if not is_possible(config, item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
-    # The longest first: a process that has finished its short tests takes over the tests that wait elsewhere.
-    items.sort(key=lambda item: (item.get_closest_marker("apart") is None, "/journeys/" not in item.nodeid))
-    for item in items:
-        if item.get_closest_marker("browser") and not item.get_closest_marker("apart"):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """What is imported by now stays until the end, so the collector need not look at it again and again."""
-    gc.collect()
-    gc.freeze()
 
 
 def refuse_marks_without_reason(items: list[pytest.Item]) -> None:
@@ -172,6 +215,7 @@ def django_db_setup(
     django_test_environment: None,
     django_db_blocker: "DjangoDbBlocker",
     django_db_modify_db_settings: None,
+    middleware_loaded_once: None,
     run_folder: Path,
 ) -> Iterator[None]:
     """A migrated database for this worker alone; pytest-django would run the migrations in each worker.
@@ -182,9 +226,11 @@ def django_db_setup(
     from django.db import connection
     from django.test import TransactionTestCase
 
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+    from tests.rendered import drawn_once
+
+    worker = os.environ.get(workers.WORKER_VARIABLE, "main")
     databases.use(databases.new_database(settings.DATABASE_URL, run_folder, f"test-{worker}"))
-    with pytest.MonkeyPatch.context() as patch, django_db_blocker.unblock():
+    with pytest.MonkeyPatch.context() as patch, drawn_once(), django_db_blocker.unblock():
         # A million rounds for each account that a test makes would be a third of its time.
         patch.setattr(settings, "PASSWORD_HASHERS", ["django.contrib.auth.hashers.MD5PasswordHasher"])
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda case: databases.empty(connection))
@@ -217,6 +263,41 @@ def authorities_read_once() -> Iterator[None]:
         yield
 
 
+READ_BY_MIDDLEWARE = (
+    "CSRF",
+    "DEBUG",
+    "MIDDLEWARE",
+    "ROOT_URLCONF",
+    "SECURE",
+    "SESSION",
+    "STATIC",
+    "WHITENOISE",
+)
+
+
+@pytest.fixture(scope="session")
+def middleware_loaded_once() -> Iterator[None]:
+    """Each client of a test lists every static file: an eighth of a person's way to the first trial."""
+    from django.conf import settings
+    from django.core.handlers.base import BaseHandler
+    from django.test.client import ClientHandler
+
+    loaded: dict[str, dict[str, object]] = {}
+
+    def load(handler: BaseHandler, is_async: bool = False) -> None:
+        names = [name for name in dir(settings) if name.startswith(READ_BY_MIDDLEWARE)]
+        key = repr([is_async, *((name, getattr(settings, name)) for name in names)])
+        if key not in loaded:
+            BaseHandler.load_middleware(handler, is_async)
+            made = vars(handler).items()
+            loaded[key] = {name: value for name, value in made if "_middleware" in name}
+        vars(handler).update(loaded[key])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ClientHandler, "load_middleware", load, raising=False)
+        yield
+
+
 @pytest.fixture(scope="session")
 def scale(pytestconfig: pytest.Config) -> Scale:
     """How much of a proof this run does, and with which draw."""
@@ -232,9 +313,11 @@ def store_folder(tmp_path: Path, settings: "Settings") -> Path:
 
 
 @pytest.fixture
-def fresh_database(run_folder: Path) -> Iterator[str]:
-    """The URL of an empty, migrated database of the run's kind, for processes other than this one."""
-    with databases.fresh(run_folder) as url:
+def fresh_database(request: pytest.FixtureRequest, run_folder: Path) -> Iterator[str]:
+    """The URL of an empty, migrated database for processes other than this one: of the run's kind, or SQLite
+    for what is `sqlite_only`."""
+    is_sqlite = request.node.get_closest_marker("sqlite_only") is not None
+    with databases.fresh(run_folder, "sqlite:" if is_sqlite else os.environ["DATABASE_URL"]) as url:
         yield url
 
 

@@ -41,8 +41,9 @@ def new_database(base: str, folder: Path, name: str) -> str:
 
     The first process migrates the template in the run's `folder`; every process copies it.
     """
-    with only_one(folder / f"{TEMPLATE}.lock"):
-        is_done = folder / f"{TEMPLATE}.done"
+    kind = urlparse(base).scheme
+    with only_one(folder / f"{TEMPLATE}-{kind}.lock"):
+        is_done = folder / f"{TEMPLATE}-{kind}.done"
         if not is_done.exists():
             drop(base, folder, TEMPLATE)
             services.migrate({"DATABASE_URL": create_empty(base, folder, TEMPLATE)})
@@ -54,9 +55,10 @@ def new_database(base: str, folder: Path, name: str) -> str:
 
 
 @contextmanager
-def fresh(folder: Path) -> Iterator[str]:
-    """The URL of a migrated database of the run's kind, for processes other than this one; removed after."""
-    base, name = os.environ["DATABASE_URL"], f"served_{uuid.uuid4().hex[:12]}"
+def fresh(folder: Path, base: str = "") -> Iterator[str]:
+    """The URL of a migrated database of the kind that `base` names, by default the run's, for processes other
+    than this one; removed after."""
+    base, name = base or os.environ["DATABASE_URL"], f"served_{uuid.uuid4().hex[:12]}"
     try:
         yield new_database(base, folder, name)
     finally:

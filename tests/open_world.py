@@ -1,9 +1,6 @@
-"""Opens the small world in the database of the environment, for servers in other processes.
+"""Opens the small world in the database of this process; as a command, for servers in others.
 
 python -m tests.open_world open FOLDER [LINE ...]     makes and opens the study; LINEs replace its own
-python -m tests.open_world offer PLATFORM SITE        publishes it on a simulated platform
-python -m tests.open_world sign                       asks that platform's people for a signed entry
-python -m tests.open_world fill|free                  takes every free place, or gives them back
 python -m tests.open_world tell                       prints what is stored, as JSON
 """
 
@@ -11,11 +8,25 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import django
 
 
-def tell() -> dict[str, object]:
+def opened(folder: Path, *lines: str) -> dict[str, Any]:
+    """Makes and opens the study, with these lines in the place of its own; what is stored then."""
+    from tests import world  # imports torch, which the other commands do not need
+
+    path = world.write_study(folder)
+    # As large as in studies: a browser looks at them.
+    changes = {line.split(" ")[0]: line for line in ("picture_px = 320", *lines)}
+    changed = [changes.get(line.split(" ")[0], line) for line in path.read_text().splitlines()]
+    path.write_text("\n".join(changed) + "\n")
+    world.opened_study(path)
+    return tell()
+
+
+def tell() -> dict[str, Any]:
     from crowd.models import Posting
     from experiments.models import Event, Response, Session, Study
 
@@ -45,7 +56,7 @@ def tell() -> dict[str, object]:
 
 
 def offer(platform: str, site: str) -> None:
-    """As a researcher publishes a rehearsal. The study stays on the local platform too."""
+    """Publishes it on a simulated platform, as a researcher does. It stays on the local platform too."""
     from crowd.recruiting.publishing import publish_posting
     from experiments.models import Study
 
@@ -53,12 +64,14 @@ def offer(platform: str, site: str) -> None:
 
 
 def sign() -> None:
+    """Asks that platform's people for a signed entry."""
     from crowd.models import Posting
 
     Posting.objects.exclude(site="").update(options={"signed_entry": True})
 
 
 def fill(kept: bool) -> None:
+    """Takes every free place, or gives them back."""
     from experiments.models import Slot
 
     Slot.objects.filter(holder=None).update(kept=kept)
@@ -67,20 +80,4 @@ def fill(kept: bool) -> None:
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowd.settings")
     django.setup()
-    if sys.argv[1] == "open":
-        from tests import world  # imports torch, which the other commands do not need
-
-        path = world.write_study(Path(sys.argv[2]))
-        # As large as in studies: a browser looks at them.
-        lines = ["picture_px = 320", *sys.argv[3:]]
-        changes = {line.split(" ")[0]: line for line in lines}
-        lines = [changes.get(line.split(" ")[0], line) for line in path.read_text().splitlines()]
-        path.write_text("\n".join(lines) + "\n")
-        world.opened_study(path)
-    elif sys.argv[1] == "offer":
-        offer(sys.argv[2], sys.argv[3])
-    elif sys.argv[1] == "sign":
-        sign()
-    elif sys.argv[1] in ("fill", "free"):
-        fill(sys.argv[1] == "fill")
-    print(json.dumps(tell()))
+    print(json.dumps(opened(Path(sys.argv[2]), *sys.argv[3:]) if sys.argv[1] == "open" else tell()))

@@ -1,15 +1,13 @@
-"""Studies that a process opens once: a later test that opens the same files, beside the same rows as then,
-gets the rows and the stored files back that opening them made.
-
-They are what opening would have made again, with their keys and times.
-"""
+"""Studies that a run opens once: a later test that opens the same files, beside the same rows as then, gets
+the rows and the stored files back that opening them made."""
 
 from __future__ import annotations
 
 import hashlib
+import inspect
 import io
+import json
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from functools import _lru_cache_wrapper
@@ -21,37 +19,42 @@ from django.db import connection
 from django.db.transaction import atomic
 
 from experiments.models import Study
-from tests.databases import FOLDER_VARIABLE
+from experiments.pruning import INSTALLATIONS, note_installation
+from stimuli.store import open_store
+from tests import worlds
 
 ROOMS = ("stimuli", "experiments", "analysis", "crowd")
 Rows = dict[str, str]
 """Table -> its rows as PostgreSQL copies them."""
-_kept: dict[str, tuple[int, Rows]] = {}
-"""What was made -> the study and all rows then."""
 
 
 def once(path: Path, what: str, make: Callable[[Path], Study]) -> Study:
     """`make(path)`, or what it made before: `path` is a study file, in a folder with all that it names, and
     `what` says how it is made."""
-    is_shared = os.environ["STORAGE_URL"] == settings.STORAGE_URL
     store = Path(settings.STORAGE_URL)
-    if connection.vendor != "postgresql" or not (is_shared or _is_empty(store)):
+    is_shared = os.environ["STORAGE_URL"] == settings.STORAGE_URL
+    is_possible = connection.vendor == "postgresql" and (is_shared or _is_empty(store))
+    if worlds.folder() is None or not is_possible:
         return make(path)
     before = _copied()
-    key = _key(path, f"{what} {is_shared}", before)
-    files = Path(os.environ[FOLDER_VARIABLE], "snapshots", str(os.getpid()), key)
-    if key not in _kept:
-        study = make(path)
-        _kept[key] = (study.pk, _copied())
-        if not is_shared:
-            # Copied, not linked: a test may spoil its own files.
-            shutil.copytree(store, files)
-        return study
-    pk, rows = _kept[key]
-    _restore(before, rows)
+    with worlds.world("studies", _key(path, f"{what} {is_shared}", make, before)) as (kept, is_whole):
+        if not is_whole:
+            study = make(path)
+            if not is_shared:
+                worlds.keep(_files(store), store, kept)
+            (kept / "rows.json").write_text(json.dumps({"study": study.pk, "rows": _copied()}))
+            return study
+    made = json.loads((kept / "rows.json").read_text())
+    _restore(before, made["rows"])
     if not is_shared:
-        shutil.copytree(files, store, dirs_exist_ok=True)
-    return Study.objects.get(pk=pk)
+        worlds.fetch(kept, store)
+        note_installation(open_store(settings.STORAGE_URL))
+    return Study.objects.get(pk=made["study"])
+
+
+def _files(store: Path) -> list[Path]:
+    """What is stored, but for the mark of the database that names it."""
+    return [path for path in store.rglob("*") if path.is_file() and path.parent.name != INSTALLATIONS]
 
 
 def _is_empty(store: Path) -> bool:
@@ -59,9 +62,10 @@ def _is_empty(store: Path) -> bool:
     return ":" not in str(store) and not any(path.is_file() for path in store.rglob("*"))
 
 
-def _key(path: Path, what: str, before: Rows) -> str:
-    """Names what is made by the content of its files and by the rows that were there."""
-    total = hashlib.sha256(f"{what} {path.name} {sorted(before.items())}".encode())
+def _key(path: Path, what: str, make: Callable[[Path], Study], before: Rows) -> str:
+    """Names what is made by the content of its files, by the rows that were there, and by how it is made."""
+    way = inspect.getsource(make)
+    total = hashlib.sha256(f"{what} {path.name} {way} {sorted(before.items())}".encode())
     for file in sorted(path.parent.rglob("*")):
         if file.is_file():
             total.update(f"\n{file.relative_to(path.parent)} ".encode() + file.read_bytes())

@@ -7,10 +7,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+from tests.trees import parsed, walked
 
 pytestmark = pytest.mark.pure
 
@@ -115,20 +118,30 @@ SOURCES = {
     for path in committed(".py")
     if path.relative_to(ROOT).parts[0] in {*ROOMS, *OUTSIDE} or path.parent == ROOT
 }
-TREES = {name: ast.parse(path.read_text(), str(path)) for name, path in SOURCES.items()}
+TEXTS = {name: path.read_text() for name, path in SOURCES.items()}
+TREES = {name: parsed(text) for name, text in TEXTS.items()}
 IN_ROOMS = [name for name in SOURCES if name.split(".")[0] in ROOMS]
 
 
-def imports_of(name: str) -> Iterator[Import]:
+def nodes_of(name: str) -> tuple[ast.AST, ...]:
+    """Every node of the module."""
+    return walked(TEXTS[name])
+
+
+@cache
+def imports_of(name: str) -> tuple[Import, ...]:
     """Every import of the module, wherever it stands; names of our own packages resolved to modules."""
-    tree = TREES[name]
+    return tuple(_imports(name))
+
+
+def _imports(name: str) -> Iterator[Import]:
     for_types = {
         id(inner)
-        for node in ast.walk(tree)
+        for node in nodes_of(name)
         if isinstance(node, ast.If) and "TYPE_CHECKING" in dotted(node.test)
         for inner in ast.walk(node)
     }
-    for node in ast.walk(tree):
+    for node in nodes_of(name):
         modules: set[str] = set()
         if isinstance(node, ast.Import):
             modules = {alias.name for alias in node.names}
@@ -184,7 +197,7 @@ def test_it_names_no_upper_module_in_a_table() -> None:
     faults = []
     for name in IN_ROOMS:
         upper = ROOMS[ROOMS.index(name.split(".")[0]) + 1 :]
-        for node in ast.walk(TREES[name]):
+        for node in nodes_of(name):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 module = node.value.partition(":")[0]
                 if module.split(".")[0] in upper and module in SOURCES and "." in module:
@@ -232,7 +245,7 @@ def test_it_reads_no_clock_and_draws_no_global_numbers_in_the_pure_rooms() -> No
     wrong = [
         f"{name} (line {node.lineno}): {problem}"
         for name in pure_modules()
-        for node in ast.walk(TREES[name])
+        for node in nodes_of(name)
         if isinstance(node, ast.Call | ast.Attribute)
         if (problem := impurity(node)) and id(node) not in scoped(name)
     ]
@@ -243,7 +256,7 @@ def scoped(name: str) -> set[int]:
     """Expressions inside `with torch.random.fork_rng(...)`, which gives the global state back."""
     return {
         id(inner)
-        for node in ast.walk(TREES[name])
+        for node in nodes_of(name)
         if isinstance(node, ast.With)
         and any(
             isinstance(call := item.context_expr, ast.Call) and dotted(call.func) == "torch.random.fork_rng"
@@ -311,14 +324,14 @@ def test_it_reads_the_environment_in_the_settings_only() -> None:
             continue
         chosen = {
             id(node.func.value)
-            for node in ast.walk(TREES[name])
+            for node in nodes_of(name)
             if isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
             and dotted(node.func) == "os.environ.setdefault"
             and isinstance(node.args[0], ast.Constant)
             and node.args[0].value == "DJANGO_SETTINGS_MODULE"
         }
-        for node in ast.walk(TREES[name]):
+        for node in nodes_of(name):
             if dotted(node) in {"os.environ", "os.getenv", "os.environb"} and id(node) not in chosen:
                 wrong.append(f"{name} (line {getattr(node, 'lineno', 0)})")
             if isinstance(node, ast.ImportFrom) and node.module == "os":
@@ -337,10 +350,10 @@ def test_it_keeps_files_short() -> None:
 
 def test_it_keeps_functions_short() -> None:
     long = []
-    for name, tree in TREES.items():
+    for name in TREES:
         if is_generated(SOURCES[name]):
             continue
-        for node in ast.walk(tree):
+        for node in nodes_of(name):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 has_text = ast.get_docstring(node, clean=False) is not None and len(node.body) > 1
                 first = node.body[1] if has_text else node.body[0]
@@ -391,12 +404,12 @@ def test_it_names_no_two_public_classes_of_a_room_alike() -> None:
     places: dict[tuple[str, str], set[str]] = {}
     for module in SOURCES:
         if module.split(".")[0] in ROOMS and ".migrations" not in module and ".commands" not in module:
-            for name in public_classes(SOURCES[module].read_text()):
+            for name in public_classes(TREES[module]):
                 places.setdefault((vocabulary_of(module), name), set()).add(module)
     twice = {key: sorted(modules) for key, modules in places.items() if len(modules) > 1}
     assert twice.keys() == BOTH, twice
 
 
-def public_classes(source: str) -> list[str]:
-    nodes = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
+def public_classes(tree: ast.Module) -> list[str]:
+    nodes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     return [node.name for node in nodes if not node.name.startswith("_")]

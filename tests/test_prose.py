@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.trees import walked
+
 pytestmark = pytest.mark.pure
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,7 +55,7 @@ def faults(source: str) -> Iterator[Fault]:
     """Every fault of a module; the prose is that of docstrings, of constants too, and of comments."""
     lines = [line.encode() for line in source.splitlines()]
     inner: set[int] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in walked(source):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield from _in_prose(node.lineno, str(node.value.value))
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in NAMES:

@@ -13,6 +13,7 @@ import pytest
 from experiments.gates import GATES
 from experiments.kinds import KINDS
 from experiments.paradigms import PARADIGMS
+from tests.trees import walked
 
 pytestmark = pytest.mark.pure
 
@@ -77,7 +78,7 @@ def decisions(source: str, path: str) -> list[str]:
         return []
     return [
         f"{path}:{getattr(node, 'lineno', getattr(getattr(node, 'value', None), 'lineno', 0))} {name}"
-        for node in ast.walk(ast.parse(source))
+        for node in walked(source)
         for name in sorted(decided(node))
     ]
 
@@ -88,7 +89,7 @@ def namings(source: str, path: str) -> list[str]:
         return []
     return [
         f"{path}:{node.lineno} {node.value}"
-        for node in ast.walk(ast.parse(source))
+        for node in walked(source)
         if isinstance(node, ast.Constant) and node.value in PARADIGMS.names
         and path not in {f"experiments/paradigms/{node.value}.py", f"analysis/reports/{node.value}.py"}
     ]  # fmt: skip

@@ -264,10 +264,25 @@ def test_it_runs_static_parts_at_the_same_time(
     ]
     monkeypatch.setattr(suite, "PARTS", (suite.Part("last", (says("alone"),)), *parts))
     assert suite.main([]) == 0
-    lines = [line for line in capsys.readouterr().out.splitlines() if line]
-    started = [lines.index(f"=== {name} ===") for name in ("part 0", "part 1", "last")]
-    assert started == sorted(started)
-    assert [lines[at + 1] for at in started] == ["first and second met", "second and first met", "alone"]
+    printed = capsys.readouterr().out
+    for name, said in (("0", "first and second met"), ("1", "second and first met")):
+        assert f"=== part {name} ===\n{said}\n" in printed
+    assert "alone" in printed
+
+
+def test_it_runs_the_others_beside_the_static_parts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The static part ends only when the other has run, so one after the other they would never end."""
+    sign = tmp_path / "sign"
+    waits = f"import pathlib\nwhile not pathlib.Path({str(sign)!r}).exists(): pass"
+    parts = (
+        suite.Part("static", ((sys.executable, "-c", waits),), is_static=True),
+        suite.Part("tests", ((sys.executable, "-c", f"open({str(sign)!r}, 'w')"),)),
+    )
+    monkeypatch.setattr(suite, "PARTS", parts)
+    assert suite.main([]) == 0
+    assert capsys.readouterr().out.count("passed") == 3
 
 
 def says(*lines: str) -> tuple[str, ...]:
@@ -302,10 +317,18 @@ def test_it_names_the_slowest_tests_of_all_parts(
     ],
 )
 def test_it_runs_every_test_in_one_part_but_the_long_ones(marks: set[str], count: int) -> None:
-    commands = [command for part in suite.PARTS if part.is_default for command in part.commands]
-    runs = [command for command in commands if "-n" in command]
-    chosen = [run for run in runs if choice.may_hold(marked(marks), run[run.index("-m", 3) + 1])]
-    assert len(chosen) == count
+    chosen = [part for part in suite.PARTS if part.marks and choice.may_hold(marked(marks), part.marks)]
+    assert len(chosen) == 1
+    assert expressions("pure", "postgresql", "browser") == ["not long"]
+    for one in expressions(), expressions(chosen[0].name):
+        assert sum(choice.may_hold(marked(marks), expression) for expression in one) == count
+
+
+def expressions(*names: str) -> list[str]:
+    """What the runs of pytest choose when these parts are named."""
+    chosen = [part for part in suite.PARTS if (part.name in names if names else part.is_default)]
+    runs = [command for part in suite.gathered(chosen) for command in part.commands if "pytest" in command]
+    return [run[run.index("-m", 3) + 1] for run in runs]
 
 
 def marked(marks: Collection[str]) -> str:
@@ -341,11 +364,6 @@ def test_it_refuses_to_run_twice_without_a_reason(tmp_path: Path) -> None:
     )
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     assert "test_it: both_databases takes one reason" in done.stderr + done.stdout
-
-
-def test_it_measured_files_that_there_are() -> None:
-    assert all((ROOT / path).name.startswith("test_") for path in choice.measured())
-    assert any(seconds > choice.FAST_MAX_S for seconds in choice.measured().values())
 
 
 @pytest.fixture

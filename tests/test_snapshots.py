@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from django.apps import apps
@@ -16,6 +17,7 @@ from django.db import connection, transaction
 from crowd.models import Posting
 from experiments.drafts import build_draft
 from experiments.models import Study
+from experiments.pruning import INSTALLATIONS
 from experiments.study_file import load_study, material_folder
 from tests import world
 from tests.snapshots import once
@@ -39,7 +41,8 @@ def undone(store: Path) -> Iterator[None]:
 
 
 def files(store: Path) -> dict[Path, bytes]:
-    return {path.relative_to(store): path.read_bytes() for path in store.rglob("*") if path.is_file()}
+    files = [path for path in store.rglob("*") if path.is_file()]
+    return {path.relative_to(store): path.read_bytes() for path in files if path.parent.name != INSTALLATIONS}
 
 
 def rows() -> list[str]:
@@ -49,7 +52,7 @@ def rows() -> list[str]:
     return [serializers.serialize("json", model._default_manager.order_by("pk")) for model in models]
 
 
-def made_anew(path: Path, what: str = "drafted") -> bool:
+def made_anew(path: Path, what: str) -> bool:
     made = []
 
     def make(path: Path) -> Study:
@@ -62,25 +65,25 @@ def made_anew(path: Path, what: str = "drafted") -> bool:
 
 
 def test_it_gives_back_what_opening_made(tmp_path: Path, store_folder: Path) -> None:
-    path = world.write_study(tmp_path / "study")
+    path, way = world.write_study(tmp_path / "study"), f"drafted by {uuid4()}"
     with undone(store_folder):
-        assert made_anew(path)
+        assert made_anew(path, way)
         before, stored = rows(), files(store_folder)
         assert Posting.objects.count() == 1 and stored
     assert not Study.objects.exists()
     with undone(store_folder):
-        assert not made_anew(path) or connection.vendor == "sqlite", "only PostgreSQL copies rows"
+        assert not made_anew(path, way) or connection.vendor == "sqlite", "only PostgreSQL copies rows"
         if connection.vendor == "postgresql":
             assert rows() == before and files(store_folder) == stored
         first = Posting.objects.get()
         later = Posting.objects.create(study=first.study, platform="local", state="closed")
         assert later.pk > first.pk, "a new row takes no key that is taken"
     with undone(store_folder):
-        assert made_anew(path, "made in another way")
+        assert made_anew(path, f"{way} in another way")
     with undone(store_folder):
         path.write_text(path.read_text().replace("amount_cents = 100", "amount_cents = 90"))
-        assert made_anew(path), "another file is another study"
+        assert made_anew(path, way), "another file is another study"
     with undone(store_folder):
         other = world.write_study(tmp_path / "other", slug="other")
         build_draft(load_study(other), material_folder(other), world.silent)
-        assert made_anew(path), "beside other rows it may have become something else"
+        assert made_anew(path, way), "beside other rows it may have become something else"

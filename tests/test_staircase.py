@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from crowd.platforms import PLATFORMS, traits_of
-from tests.test_architecture import ROOT, SOURCES, TREES, imports_of
+from tests.test_architecture import ROOT, SOURCES, imports_of, nodes_of
 
 pytestmark = pytest.mark.pure
 
@@ -106,8 +106,8 @@ def test_it_knows_a_platform_by_its_traits_alone() -> None:
     for name in CROWD:
         if unit_of(name) in NAMED:
             continue
-        texts = {id(node) for node in docstrings(TREES[name])}
-        for node in ast.walk(TREES[name]):
+        texts = {id(node) for node in docstrings(name)}
+        for node in nodes_of(name):
             text = node.value if isinstance(node, ast.Constant) and id(node) not in texts else None
             if isinstance(text, str) and (text in plain or pattern.search(text)):
                 wrong.append(f"{name} (line {getattr(node, 'lineno', 0)}): {text[:60]!r}")
@@ -124,9 +124,9 @@ def test_it_knows_a_platform_by_its_traits_alone() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def docstrings(tree: ast.AST) -> Iterator[ast.AST]:
+def docstrings(module: str) -> Iterator[ast.AST]:
     """Texts that stand by themselves: of modules, classes, functions and names."""
-    for node in ast.walk(tree):
+    for node in nodes_of(module):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield node.value
 
@@ -136,7 +136,7 @@ def test_it_leaves_the_adapters_memory_to_the_adapters() -> None:
         f"{name} (line {node.lineno})"
         for name in CROWD
         if unit_of(name) not in NAMED and name not in KEEPS_FACTS
-        for node in ast.walk(TREES[name])
+        for node in nodes_of(name)
         if isinstance(node, ast.Attribute) and node.attr == "facts"
     ]
     assert not wrong, "\n".join(wrong)
@@ -148,7 +148,7 @@ def test_it_changes_a_platform_in_few_named_modules() -> None:
     for name in CROWD:
         if unit_of(name) in NAMED:
             continue
-        for node in ast.walk(TREES[name]):
+        for node in nodes_of(name):
             if isinstance(node, ast.Attribute) and node.attr in VERBS and is_service(node.value):
                 speakers.setdefault(name, set()).add(node.attr)
     assert speakers == SPEAKS
@@ -167,7 +167,7 @@ def test_it_makes_rows_on_the_pages_and_nothing_else() -> None:
     for name in CROWD:
         if unit_of(name) != "dashboard" or name == "crowd.dashboard.onetime":
             continue
-        for node in ast.walk(TREES[name]):
+        for node in nodes_of(name):
             called = node.func if isinstance(node, ast.Call) else None
             if not isinstance(called, ast.Attribute) or called.attr not in WRITES:
                 continue

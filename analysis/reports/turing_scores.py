@@ -23,6 +23,11 @@ MEASURES = {
     "truth": "accuracy against the gold label",
     "test_s": "time for the test",
 }
+READ = (
+    *("session", "condition", "block", "matches_model", "matches_truth", "model_label", "response"),
+    *("rt_ms", "received_at", "trial_index"),
+)
+"""The columns of trials from which scores are made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,8 @@ def person_rows(frames: Frames) -> pd.DataFrame:
     training = frames.trials[frames.trials["phase"] == "train"]
     # Without a single time there is no sum.
     train_s = training.groupby(["session", "condition"])["rt_ms"].sum(min_count=1) / 1000
-    tests = scored_tests(frames)
+    # Each group is a copy of its columns, so only those that are read are divided.
+    tests = scored_tests(frames)[list(READ)]
     people = frames.participants.assign(by_hand=by_hand(frames.participants)).set_index("session")
     rows = []
     for (session, condition), given in tests.groupby(["session", "condition"], sort=True):
@@ -234,10 +240,10 @@ def _f1(given: pd.DataFrame) -> float | None:
 
 
 def _elapsed_s(given: pd.DataFrame) -> float | None:
-    ordered = given.sort_values("trial_index")
-    received = ordered["received_at"].dropna()
-    if len(received) < 2 or len(received) < len(ordered):
+    if len(given) < 2 or given["received_at"].isna().any():
         return None
+    ordered = given.sort_values("trial_index")
+    received = ordered["received_at"]
     first_ms = ordered["rt_ms"].iloc[0]
     return float((received.iloc[-1] - received.iloc[0]).total_seconds() + first_ms / 1000)
 

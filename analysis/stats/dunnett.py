@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, get_args
 
 import numpy as np
@@ -114,6 +115,13 @@ def largest_tail(t: float, loadings: Floats, df: float, shifts: Floats | None = 
     """P(max |T_i| > t), the T_i multivariate t with `df` and correlations loading_i loading_j; noncentral
     with means `shifts` (m,) before the common scale, if given."""
     means = np.zeros(loadings.size) if shifts is None else shifts
+    return _largest_tail(float(t), tuple(loadings.tolist()), float(df), tuple(means.tolist()))
+
+
+# A report asks for the same numbers of everybody and of those who were kept, who are often the same people.
+@lru_cache(maxsize=4096)
+def _largest_tail(t: float, given: tuple[float, ...], df: float, means: tuple[float, ...]) -> float:
+    loadings = np.array(given, dtype=np.float64)
     rest = np.sqrt(1 - loadings**2)
     low, high = (float(np.log(quantile(TINY, df) / df)) / 2 for quantile in (chi2.ppf, chi2.isf))
     if not np.isfinite(low + high):
@@ -136,7 +144,12 @@ def largest_tail(t: float, loadings: Floats, df: float, shifts: Floats | None = 
 def critical_value(loadings: Floats, df: float, level: float) -> float:
     """The two-sided critical value of the largest of m multivariate t with `df` and correlations
     loading_i loading_j; `loadings` (m,) lie in 0 to LOADING_MAX. Raises StatsError for few df."""
-    high = 2.0
+    return _critical_value(tuple(loadings.tolist()), float(df), float(level))
+
+
+@lru_cache(maxsize=1024)
+def _critical_value(given: tuple[float, ...], df: float, level: float) -> float:
+    loadings, high = np.array(given, dtype=np.float64), 2.0
     if largest_tail(0.0, loadings, df) <= 1 - level:
         raise StatsError(f"There is no critical value at level {level:g}; use a level such as 0.95.")
     while largest_tail(high, loadings, df) > 1 - level:

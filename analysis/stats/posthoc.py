@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -124,6 +125,18 @@ def tukey_kramer(groups: Mapping[str, ArrayLike], *, level: float = 0.95) -> Tuk
     return tukey_kramer_from_summaries(means, sizes, ms_within=ms_within, df_within=df_within, level=level)
 
 
+# A report asks for the same numbers of everybody and of those who were kept, who are often the same people.
+@lru_cache(maxsize=1024)
+def _range_tails(q: tuple[float, ...], groups: int, df: int) -> tuple[float, ...]:
+    # The tail of scipy's double integral may be slightly outside 0-1.
+    return tuple(np.clip(studentized_range.sf(np.array(q), groups, df), 0.0, 1.0).tolist())
+
+
+@lru_cache(maxsize=1024)
+def _range_width(level: float, groups: int, df: int) -> float:
+    return float(studentized_range.ppf(level, groups, df))
+
+
 def tukey_kramer_from_summaries(
     means: Mapping[str, float],
     sizes: Mapping[str, int],
@@ -156,9 +169,8 @@ def tukey_kramer_from_summaries(
     differences = np.array([means[a] - means[b] for a, b in names])
     errors = np.sqrt(ms_within / 2 * np.array([1 / sizes[a] + 1 / sizes[b] for a, b in names]))
     q = np.abs(differences) / errors
-    # The tail of scipy's double integral may be slightly outside 0-1.
-    p = np.clip(studentized_range.sf(q, len(means), df_within), 0.0, 1.0)
-    width = finite(float(studentized_range.ppf(level, len(means), df_within)), "The studentised range")
+    p = np.array(_range_tails(tuple(q.tolist()), len(means), df_within))
+    width = finite(_range_width(float(level), len(means), df_within), "The studentised range")
     half = width * errors
     pairs = tuple(
         PairDifference(a, b, float(d), float(s), float(tail), Interval(float(d - h), float(d + h), level))

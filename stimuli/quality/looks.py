@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -118,14 +119,21 @@ def _spectral_slope(field: Floats) -> float:
     power = np.square(np.abs(np.fft.fft2(field - field.mean())))
     if power.sum() <= 1e-12 * field.size**2:
         return 0.0
-    down, across = np.fft.fftfreq(height)[:, None], np.fft.fftfreq(width)[None]
-    radius = np.rint(np.hypot(down, across) * min(height, width)).astype(int)
-    sums, counts = np.bincount(radius.ravel(), power.ravel()), np.bincount(radius.ravel())
+    radius, counts = _radii(height, width)
+    sums = np.bincount(radius, power.ravel())
     rings = np.arange(1, min(height, width) // 2 + 1)
     mean = sums[rings] / counts[rings]
     places, heights = np.log(rings), np.log(np.maximum(mean, 1e-12 * power.max()))
     places = places - places.mean()
     return float(places @ heights / (places @ places))
+
+
+@lru_cache(maxsize=4)
+def _radii(height: int, width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The ring of each spatial frequency of a field, row by row, and how many frequencies a ring has."""
+    down, across = np.fft.fftfreq(height)[:, None], np.fft.fftfreq(width)[None]
+    radius = np.rint(np.hypot(down, across) * min(height, width)).astype(np.int64).ravel()
+    return radius, np.bincount(radius)
 
 
 def decode(

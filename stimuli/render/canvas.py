@@ -41,8 +41,10 @@ def shown_picture(pixels: Pixels, box: Box, longest_px: int, interpolation: Inte
     is_enlarged = longest_px > max(height, width)
     filter_of = Image.Resampling.NEAREST if is_enlarged and interpolation == "pixelated" else _BICUBIC
     shown = np.asarray(Image.fromarray(pixels).resize(size, filter_of), np.uint8)
-    faded = np.asarray(np.rint(shown * (1 - FADED) + np.array(PAGE) * FADED), np.uint8)
     part = seen_part(box, shown.shape)
+    if shown[part].shape == shown.shape:
+        return shown.copy()
+    faded = np.asarray(np.rint(shown * (1 - FADED) + np.array(PAGE) * FADED), np.uint8)
     faded[part] = shown[part]
     return faded
 

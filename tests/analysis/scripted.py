@@ -17,6 +17,8 @@ from analysis.reports.base import StudyFacts
 from tests.rlang import rscript
 
 Key = tuple[str, str, str]
+Told = tuple[Path, dict[str, Any]]
+"""The folder of a package and the report of the same people; both languages read one package."""
 Numbers = dict[Key, float]
 Wanted = Iterable[tuple[Key, float | None]]
 """Numbers of a report under the names that the scripts give them; None: there is no such number."""

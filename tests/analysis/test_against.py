@@ -12,13 +12,14 @@ from scipy.stats import pearsonr, spearmanr
 
 from analysis.frames import Frames, frame
 from analysis.reports import meta_predictor
+from analysis.reports.figure_files import as_pdf
 from analysis.reports.html import page
 from analysis.reports.report import Report
 from tests.analysis.test_faithfulness import DELETION, stored
 from tests.analysis.test_figures import points
 from tests.analysis.worlds import facts, frames_of
 
-pytestmark = pytest.mark.pure
+pytestmark = [pytest.mark.pure, pytest.mark.usefixtures("undrawn", "few_draws")]
 METHODS = ("saliency", "grad_cam", "occlusion", "smooth_grad", "rise")
 RIGHT = {
     "baseline": 4,
@@ -94,7 +95,7 @@ def test_the_figure_shows_the_methods_and_the_table_the_control_too() -> None:
     assert (metric, label, value) == ("entropy", "Saliency", 1.0)
     assert ratio == pytest.approx(utility("saliency"))
     assert isinstance(low, float) and isinstance(high, float) and low < utility("saliency") < high
-    assert b"<svg" in figure.svg
+    assert as_pdf(drawing).startswith(b"%PDF")
     table = section.tables[0]
     assert table.columns[3:] == ("sparsity", "entropy")
     assert [row[0] for row in table.rows][:2] == ["Control", "Saliency"] and len(table.rows) == 6

@@ -22,7 +22,7 @@ from analysis.reports.text import print_report, print_table
 from analysis.reports.utility_tables import block_names, chance_of
 from tests.analysis.worlds import facts, frames_of
 
-pytestmark = pytest.mark.pure
+pytestmark = [pytest.mark.pure, pytest.mark.usefixtures("undrawn", "few_draws")]
 NAMES = ("baseline", "control", "grad_cam")
 
 

@@ -34,7 +34,9 @@ from tests.analysis.reviewed import (
     review_frames,
 )
 
-pytestmark = pytest.mark.pure
+pytestmark = [pytest.mark.pure, pytest.mark.usefixtures("few_draws")]
+undrawn = pytest.mark.usefixtures("undrawn")
+"""For tests that read single sentences of a page."""
 BOTH = {PEOPLE: 0.9, MODEL: 0.8, "grad_cam": 0.8}
 DECODED = {"auc": 0.53, "low": 0.48, "high": 0.58, "p": 0.2, "pictures": 90}
 SOURCES = [
@@ -243,6 +245,7 @@ def test_a_whole_study_is_told_without_gaps() -> None:
     assert told[PEOPLE, None]["paper_difference"]["estimate"] == pytest.approx(by_hand)
 
 
+@undrawn
 def test_simulated_reviews_say_so_inside_every_figure() -> None:
     frames = planted(Planted(), leads=8, tasks=100, seed=1)
     people = frames.participants.assign(origin="simulated")
@@ -272,6 +275,7 @@ def test_nothing_by_source_is_told_while_sealed() -> None:
 
 
 @pytest.mark.parametrize(("difference", "verdict"), [(-0.3, "worse"), (0.0, "equivalent"), (0.3, "superior")])
+@undrawn
 def test_the_verdict_follows_the_margin(difference: float, verdict: str) -> None:
     """Everybody is equally strict, and tasks are equal: the intervals are narrow around what is planted."""
     rng = np.random.default_rng(2)
@@ -291,6 +295,7 @@ def test_the_verdict_follows_the_margin(difference: float, verdict: str) -> None
     )
 
 
+@undrawn
 def test_an_undecided_study_names_the_numbers_that_would_decide() -> None:
     frames = planted(Planted(solved={PEOPLE: 0.8, MODEL: 0.8}), leads=12, tasks=60, seed=5)
     made = report(frames, review_facts(margin=0.05))
@@ -305,6 +310,7 @@ def test_an_undecided_study_names_the_numbers_that_would_decide() -> None:
         )
 
 
+@undrawn
 def test_below_12_leads_or_30_tasks_there_is_no_verdict() -> None:
     for leads, tasks in ((11, 100), (20, 25)):
         frames = planted(Planted(), leads=leads, tasks=tasks, seed=1, per_run=10, lures=2)
@@ -314,6 +320,7 @@ def test_below_12_leads_or_30_tasks_there_is_no_verdict() -> None:
         assert "No verdict: there are" in page(made)
 
 
+@undrawn
 def test_no_solution_of_people_accepted_is_a_sentence() -> None:
     frames = small({PEOPLE: [(False, True)] * 5, MODEL: [(True, True), (False, True)]})
     made = report(frames, review_facts(runs=1))
@@ -365,6 +372,7 @@ def test_a_review_of_one_side_alone_says_that_it_compares_nothing(kept: slice, w
     assert words in " ".join(text for section in made.sections for text in section.paragraphs)
 
 
+@undrawn
 def test_labels_that_leads_reject_are_uncertain() -> None:
     """Instantiation 1 with several annotators: two answers for one task."""
     trials = []
@@ -391,6 +399,7 @@ def test_labels_that_leads_reject_are_uncertain() -> None:
     assert "a run is missing" not in shown(made), "the study asks for one run"
 
 
+@undrawn
 def test_regions_alone_audits_and_flags_are_counted_apart() -> None:
     trials = []
     for lead in range(3):
@@ -420,6 +429,7 @@ def test_regions_alone_audits_and_flags_are_counted_apart() -> None:
     assert rows_of(made)[MODEL]["accepted"]["estimate"] == pytest.approx(2 / 3)
 
 
+@undrawn
 def test_what_leads_suspected_is_listed_and_counted() -> None:
     questions = (
         QuestionFacts("suspect_1", "after", "text", "What was this about?"),
@@ -446,6 +456,7 @@ def test_what_leads_suspected_is_listed_and_counted() -> None:
 @pytest.mark.parametrize(
     ("high", "words"), [(0.58, "is no higher than 0.60"), (0.66, "is above 0.60, so leads may have told")]
 )
+@undrawn
 def test_the_source_s_auc_is_read_as_its_interval_says(high: float, words: str) -> None:
     frozen = {"told": {MODEL: {**DECODED, "high": high}}}
     made = report(
@@ -456,6 +467,7 @@ def test_the_source_s_auc_is_read_as_its_interval_says(high: float, words: str) 
     assert plain.json()["source_auc"] is None and "told by the region" not in page(plain)
 
 
+@undrawn
 def test_everybody_in_the_paper_s_order_is_told_what_that_confounds() -> None:
     plan = Planted(right_gain=1.0)
     frames = planted(plan, leads=12, tasks=100, seed=1)

@@ -23,6 +23,7 @@ from tests.analysis.worlds import facts, frames_of
 NAMES = ("baseline", "control", "grad_cam")
 DECIDED = {"by": "grace", "reason": "Wrote that a colleague answered.", "at": "2026-02-03T10:00:00+00:00"}
 pure = pytest.mark.pure
+words_alone = pytest.mark.usefixtures("undrawn", "few_draws")
 
 
 def answers() -> dict[str, np.ndarray]:
@@ -48,6 +49,7 @@ def mean_accuracy(counts: np.ndarray) -> float:
 
 
 @pure
+@words_alone
 def test_it_gives_the_main_result_without_them_and_the_same_with_them() -> None:
     correct = answers()
     data = report_of(leaving_out(frames_of(correct), "grad_cam-0", "grad_cam-5", "baseline-3")).json()
@@ -72,6 +74,7 @@ def test_it_gives_the_main_result_without_them_and_the_same_with_them() -> None:
 
 
 @pure
+@words_alone
 def test_it_counts_them_in_the_flow_and_tests_where_they_were() -> None:
     out = [f"grad_cam-{number}" for number in range(8)]
     report = report_of(leaving_out(frames_of(answers()), *out))
@@ -88,6 +91,7 @@ def test_it_counts_them_in_the_flow_and_tests_where_they_were() -> None:
 
 
 @pure
+@words_alone
 def test_it_says_nothing_if_no_person_was_left_out() -> None:
     report = report_of(frames_of(answers()))
     data = report.json()
@@ -97,6 +101,7 @@ def test_it_says_nothing_if_no_person_was_left_out() -> None:
 
 
 @pure
+@words_alone
 def test_it_tells_no_person_s_condition_or_score_while_results_are_sealed() -> None:
     slots = facts(NAMES, 30, kept=12).slots
     before = report_of(frames_of(answers()), state="open", slots=slots)
@@ -113,6 +118,7 @@ def test_it_tells_no_person_s_condition_or_score_while_results_are_sealed() -> N
 
 
 @pure
+@words_alone
 def test_it_keeps_the_main_result_to_those_that_screening_kept() -> None:
     frames = leaving_out(frames_of(answers()), "control-1")
     people = frames.participants.copy()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from django.core.management import CommandError, call_command
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from analysis import exports
@@ -71,7 +71,8 @@ def test_it_guards_any_text_and_gives_it_back(text: str) -> None:
 
 
 @pure
-@given(st.lists(cells, min_size=1, max_size=6))
+@settings(max_examples=25)
+@given(st.lists(cells, min_size=4, max_size=30))
 def test_it_writes_any_text_so_that_it_reads_the_same(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str]
 ) -> None:

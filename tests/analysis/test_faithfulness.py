@@ -18,7 +18,7 @@ from analysis.reports.scenarios import Scenario, as_json, rankings, tables
 from analysis.reports.text import print_report
 from tests.analysis.worlds import facts, frames_of
 
-pytestmark = pytest.mark.pure
+pytestmark = [pytest.mark.pure, pytest.mark.usefixtures("undrawn", "few_draws")]
 NAMES = ("baseline", "control", "saliency", "grad_cam")
 Numbers = Mapping[str, Mapping[str, Iterable[float]]]
 """Metric -> condition -> a value for each item."""

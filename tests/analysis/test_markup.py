@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from analysis.reports.base import Data, Table
 from analysis.reports.files import write_report
 from analysis.reports.markup import data_csv, drawn, latex, table_csv, table_latex, table_markdown
-from tests.analysis.test_reports import answers, report_of
-from tests.analysis.worlds import frames_of
+from tests.analysis.test_reports import usual
 
 pytestmark = pytest.mark.pure
 MINUS, DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
@@ -82,22 +81,27 @@ def test_it_writes_a_markdown_table_whose_bars_are_columns() -> None:
     assert r"a \| b" in lines[-1]
 
 
-def test_it_writes_each_table_and_each_figure_of_a_report(tmp_path: Path) -> None:
-    report = report_of(frames_of(answers()))
-    names = set(write_report(report, tmp_path))
-    assert names == {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*")}
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[str]]:
+    """The folder of the usual report, and the names that writing it returned."""
+    folder = tmp_path_factory.mktemp("report")
+    return folder, set(write_report(usual(), folder))
+
+
+def test_it_writes_each_table_and_each_figure_of_a_report(written: tuple[Path, set[str]]) -> None:
+    report, (folder, names) = usual(), written
+    assert names == {str(path.relative_to(folder)) for path in folder.rglob("*.*")}
     assert {"tables/table_1.csv", "tables/table_1.md", "tables/table_1.tex"} <= names
     assert {f"tables/{key}.csv" for key in report.tables()} <= names
     for figure in (figure for section in report.sections for figure in section.figures):
         assert {f"figures/{figure.key}.{form}" for form in ("svg", "pdf", "csv")} <= names
         assert figure.data is not None and figure.data.rows, figure.key
-    assert (tmp_path / "figures" / "utility.svg").read_text().startswith("<?xml")
+    assert (folder / "figures" / "utility.svg").read_text().startswith("<?xml")
 
 
-def test_it_puts_the_numbers_of_report_json_into_table_1(tmp_path: Path) -> None:
-    report = report_of(frames_of(answers()))
-    write_report(report, tmp_path)
-    table = pd.read_csv(tmp_path / "tables" / "table_1.csv").set_index("Condition")
+def test_it_puts_the_numbers_of_report_json_into_table_1(written: tuple[Path, set[str]]) -> None:
+    report, (folder, _) = usual(), written
+    table = pd.read_csv(folder / "tables" / "table_1.csv").set_index("Condition")
     for row in report.json()["conditions"]:
         printed = table.loc[row["label"]]
         shares = [printed[f"%, Block {block + 1}"] for block in range(3)]
@@ -110,7 +114,7 @@ def test_it_puts_the_numbers_of_report_json_into_table_1(tmp_path: Path) -> None
 
 def test_it_gives_every_mark_of_a_figure_in_its_data() -> None:
     """What is drawn in percent stands in the data as a share."""
-    report = report_of(frames_of(answers()))
+    report = usual()
     shown = {figure.key: figure for section in report.sections for figure in section.figures}
     for key, scale in (("utility", 1), ("accuracy", 100), ("blocks", 100), ("utility_k", 1)):
         figure = shown[key]
@@ -128,9 +132,7 @@ def test_it_gives_every_mark_of_a_figure_in_its_data() -> None:
 
 
 def test_it_reads_a_figure_without_data_from_its_marks() -> None:
-    figure = next(
-        f for s in report_of(frames_of(answers())).sections for f in s.figures if f.key == "utility"
-    )
+    figure = next(f for s in usual().sections for f in s.figures if f.key == "utility")
     rows = drawn(figure.draw()).rows
     assert figure.data is not None
     points = {row[2] for row in figure.data.rows}

@@ -23,7 +23,7 @@ from analysis.stats.rank_agreement import rank_agreement
 from analysis.stats.results import StatsError
 from tests.analysis.rated import METHODS, pictures_of, rated, rating_facts, rating_frames, sitting_row
 
-pytestmark = pytest.mark.pure
+pytestmark = [pytest.mark.pure, pytest.mark.usefixtures("undrawn", "few_draws", "without_odds")]
 SCALE = (1, 2, 3, 4, 5)
 ASKED = ("q1", "q2")
 ITEMS, RATERS = 8, 4

@@ -40,7 +40,8 @@ from tests.analysis.rated import (
 )
 from tests.oracles import pasta
 
-pytestmark = pytest.mark.pure
+pytestmark = [pytest.mark.pure, pytest.mark.usefixtures("undrawn", "few_draws")]
+without_odds = pytest.mark.usefixtures("without_odds")
 
 
 def shown(made: Report) -> str:
@@ -82,6 +83,7 @@ def test_mean_and_mode_are_counted_by_hand_and_q5_is_turned_round() -> None:
     assert SAY in made.tables()["conditions"].note
 
 
+@without_odds
 def test_its_counts_multiply_as_the_published_ones() -> None:
     """Questions by explanations by raters, which in PASTA make 633,000."""
     told = report(all_rated(lambda r, i, n, q: 1 + (r + i) % 5, raters=5, items=4), rating_facts()).json()
@@ -101,6 +103,7 @@ def test_the_twenty_methods_of_the_paper_are_there_by_form() -> None:
     assert len(left) + 1 + len(pasta.CONCEPTS) + 2 == pasta.POSSIBLE
 
 
+@without_odds
 def test_the_paper_s_table_stands_beside_ours_and_is_not_ours() -> None:
     printed = {(row[0], row[1]): tuple(map(float, row[2:])) for row in TABLE_1}
     assert printed == pasta.printed_means() and len(printed) == 15
@@ -117,6 +120,7 @@ def test_the_paper_s_table_stands_beside_ours_and_is_not_ours() -> None:
     assert shown["MSE", "Human, here"][0] == f"{told['as_published']['mse']:.3f}"
 
 
+@without_odds
 def test_agreement_is_of_kept_raters_and_of_all() -> None:
     """Three raters agree wholly, a fourth contradicts them and was screened."""
 
@@ -167,6 +171,7 @@ def test_anchors_tell_agreement_with_oneself_and_are_in_no_mean() -> None:
     assert repeated(rating_rows(rating_frames(trials[:1] * 2, people[:1]))).empty
 
 
+@without_odds
 def test_missing_pairs_are_counted_beside_the_means() -> None:
     def asked_of(item: int) -> tuple[str, ...]:
         return tuple(q for q in SIX if not (q == "q5" and item == 0) and not (q == "q6" and item < 3))
@@ -189,6 +194,7 @@ def test_missing_pairs_are_counted_beside_the_means() -> None:
     assert (first.rows[0][-3], first.rows[0][-1]) == ("25.0", "75.0") and cells["Q4"].endswith(")")
 
 
+@without_odds
 def test_missing_pairs_stand_beside_modelled_means_and_above_the_figure() -> None:
     effects = {"grad_cam": 0.6, "random": -0.6}
     frames = planted(effects, raters=12, items=20, per_item=5, seed=3, asked=("q1", "q5"))
@@ -215,6 +221,7 @@ def test_missing_pairs_stand_beside_modelled_means_and_above_the_figure() -> Non
     assert titles[:2] == ["Q1", "Q5, reversed; 0 to 25 % not asked"]
 
 
+@without_odds
 def test_it_says_how_many_explanations_have_fewer_raters_than_wanted() -> None:
     """Of four explanations one has three raters, one has four, and two have five; anchors do not count."""
     trials, people = [], [sitting_row(f"p{r}", f"p{r}", r) for r in range(5)]
@@ -252,6 +259,7 @@ def test_an_equal_picture_s_rating_counts_for_both_and_is_said() -> None:
     assert pair["pictures"] == 2 and pair["difference"] == pytest.approx(0, abs=1e-12)
 
 
+@without_odds
 def test_methods_are_compared_on_pictures_that_both_have() -> None:
     """Grad-CAM is better on the shared pictures; random has an easy picture of its own that would turn it."""
     trials = []
@@ -275,6 +283,7 @@ def test_methods_are_compared_on_pictures_that_both_have() -> None:
     assert pair.pictures == 4 and pair.result is not None and pair.result.estimate == pytest.approx(1.0)
 
 
+@without_odds
 def test_planned_comparisons_are_told_by_question_in_a_sentence() -> None:
     """The first thing that the terminal prints is the planned test; no sentence says more than its p."""
     effects = {"grad_cam": 0.8, "rise": 0.75, "random": -0.8}
@@ -315,6 +324,7 @@ def test_a_correction_is_named_by_what_it_goes_over() -> None:
     assert "Holm: over the pairs of one question." in made.tables()["comparisons"].note
 
 
+@without_odds
 def test_saliency_and_concepts_stand_against_each_other_by_question() -> None:
     frames = planted({"grad_cam": 0.8, "clip_linear": -0.4}, raters=10, items=20, per_item=5, seed=2)
     made = report(frames, rating_facts(("grad_cam", "clip_linear"), asked=("q1",)))
@@ -328,6 +338,7 @@ def test_saliency_and_concepts_stand_against_each_other_by_question() -> None:
     assert alone.json()["forms"] == [] and not any(t.startswith("forms") for t in alone.tables())
 
 
+@without_odds
 def test_a_control_is_in_no_mean_of_a_form() -> None:
     effects = {"grad_cam": 0.0, "random": -3.0, "clip_linear": 0.0}
     frames = planted(effects, raters=10, items=20, per_item=5, seed=2)
@@ -341,6 +352,7 @@ def test_a_control_is_in_no_mean_of_a_form() -> None:
     assert by_form == [row for row in alone["levels"] if row["by"] == "shows"] and len(by_form) == 2
 
 
+@without_odds
 def test_backbones_and_datasets_have_rows_of_their_own() -> None:
     names = ("grad_cam-a", "grad_cam-b", "rise-a", "rise-b")
     models = {name: name[-1] for name in names}
@@ -395,6 +407,7 @@ def measured(value: float, name: str = "deletion", scores: str = "method") -> di
     }
 
 
+@without_odds
 def test_ratings_are_set_against_both_columns_of_a_metric() -> None:
     frames = all_rated(
         lambda r, i, n, q: min(5, 1 + i % 5), raters=3, items=10, names=("grad_cam",), asked=("q1",)
@@ -454,6 +467,7 @@ def test_thin_data_are_a_report_with_sentences(name: str) -> None:
     assert any("no ordinal model" in line or "stands in" in line for line in said) or name == "no pairs"
 
 
+@without_odds
 def test_constant_ratings_say_that_agreement_is_not_defined() -> None:
     made = report(THIN["one answer"](), rating_facts())
     assert "Q1: All ratings are equal, so alpha is not defined" in page(made)

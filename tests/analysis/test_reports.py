@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from functools import cache
 from html.parser import HTMLParser
 from io import StringIO
 
@@ -23,7 +24,7 @@ from analysis.reports.text import print_report
 from stimuli.errors import UnknownName
 from tests.analysis.worlds import facts, frames_of
 
-pytestmark = pytest.mark.pure
+pytestmark = [pytest.mark.pure, pytest.mark.usefixtures("few_draws")]
 NAMES = ("baseline", "control", "grad_cam")
 
 
@@ -36,6 +37,12 @@ def report_of(frames: Frames, study: StudyFacts | None = None) -> Report:
     return get_reporter("meta_predictor")(frames, study or facts(NAMES, 12))
 
 
+@cache
+def usual() -> Report:
+    """The report of the usual answers, made once."""
+    return report_of(frames_of(answers()))
+
+
 def with_status(frames: Frames, session: str, status: str, reasons: list[dict[str, object]]) -> Frames:
     people = frames.participants.copy()
     people.loc[people["session"] == session, ["status", "reasons_detail"]] = [status, json.dumps(reasons)]
@@ -43,7 +50,7 @@ def with_status(frames: Frames, session: str, status: str, reasons: list[dict[st
 
 
 def test_it_finds_a_planted_effect() -> None:
-    data = report_of(frames_of(answers())).json()
+    data = usual().json()
     rows = {row["name"]: row for row in data["conditions"]}
     assert rows["grad_cam"]["utility"] > 1.2
     assert rows["grad_cam"]["intervals"]["utility_simultaneous"][0] > 1
@@ -54,7 +61,7 @@ def test_it_finds_a_planted_effect() -> None:
 
 
 def test_it_has_the_promised_keys_and_is_json() -> None:
-    data = report_of(frames_of(answers())).json()
+    data = usual().json()
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     assert {"flow", "conditions", "anova", "tukey", "as_assigned", "blocked", "arrival"} <= set(data)
     assert {"n", "accuracy", "utility_k", "utility", "intervals"} <= set(data["conditions"][0])
@@ -168,7 +175,7 @@ class Page(HTMLParser):
 
 
 def test_it_makes_a_page_that_loads_nothing() -> None:
-    text = page(report_of(frames_of(answers())))
+    text = page(usual())
     parsed = Page(text)
     assert parsed.fetched == []
     assert not re.search(r"url\((?!#)|@import", text)
@@ -187,19 +194,18 @@ def test_it_escapes_what_people_wrote() -> None:
 
 
 def test_it_is_the_same_in_every_run() -> None:
-    assert page(report_of(frames_of(answers()))) == page(report_of(frames_of(answers())))
+    assert page(report_of(frames_of(answers()))) == page(usual())
 
 
 def test_it_draws_pdf_figures() -> None:
-    report = report_of(frames_of(answers()))
-    for part in report.sections:
+    for part in usual().sections:
         for figure in part.figures:
             assert as_pdf(figure.draw()).startswith(b"%PDF")
 
 
 def test_it_prints_to_a_terminal_of_80_columns() -> None:
     out = StringIO()
-    print_report(report_of(frames_of(answers())), Console(file=out, width=80, no_color=True))
+    print_report(usual(), Console(file=out, width=80, no_color=True))
     text = out.getvalue()
     assert "Grad-CAM" in text and "F(2, 33)" in text and "36 arrived" in text
     assert "\N{HORIZONTAL ELLIPSIS}" not in text

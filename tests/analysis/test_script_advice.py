@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.analysis.advised import Habit, advised_facts, decisions, frames_of, planted
-from tests.analysis.scripted import LANGUAGES, Key, agrees, ends, package, run
+from tests.analysis.scripted import LANGUAGES, Key, Told, agrees, ends, package, run
 
 pytestmark = [pytest.mark.pure, pytest.mark.parametrize("language", LANGUAGES)]
 SHARES = (
@@ -38,7 +38,9 @@ def expected(report: dict[str, Any]) -> Iterator[tuple[Key, float | None]]:
         yield from ((("reliance", row["name"], what), value) for what, value in told.items())
 
 
-def test_gain_contrasts_and_reliance_are_those_of_the_report(language: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def of_habits(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """48 people who take advice in four ways, three of whom are left out."""
     habits = {
         "alone": Habit(),
         "plain": Habit(takes_right=0.4, takes_wrong=0.3),
@@ -50,8 +52,13 @@ def test_gain_contrasts_and_reliance_are_those_of_the_report(language: str, tmp_
     people.loc[people["session"] == "s-plain-3", "status"] = "screened"
     people.loc[people["session"] == "s-plain-4", "excluded_by_hand"] = True
     people.loc[people["session"] == "s-marked-5", "arrival"] = "unverified"
-    report = package(tmp_path / "p", frames, advised_facts())
-    numbers, printed = run(language, tmp_path / "p")
+    folder = tmp_path_factory.mktemp("habits") / "p"
+    return folder, package(folder, frames, advised_facts())
+
+
+def test_gain_contrasts_and_reliance_are_those_of_the_report(language: str, of_habits: Told) -> None:
+    folder, report = of_habits
+    numbers, printed = run(language, folder)
     assert agrees(expected(report), numbers) == 4 * 18 + 10 * 5 + 4 * 29
     assert numbers["contrasts", "gain marked - alone", "p_holm"] < 0.05
     assert numbers["contrasts", "gain unrelated - plain", "p_holm"] > 0.05

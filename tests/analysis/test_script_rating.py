@@ -12,7 +12,7 @@ import pytest
 
 from analysis.frames import Frames
 from tests.analysis.rated import METHODS, all_rated, pictures_of, planted, rating_facts, rating_frames
-from tests.analysis.scripted import LANGUAGES, Key, agrees, ends, package, run
+from tests.analysis.scripted import LANGUAGES, Key, Told, agrees, ends, package, run
 
 pytestmark = [pytest.mark.pure, pytest.mark.parametrize("language", LANGUAGES)]
 COUNTED = ("explanations", "ratings", "shared", "mean", "mean_asked", "mode", "mode_asked", "missing")
@@ -39,7 +39,8 @@ def expected(report: dict[str, Any]) -> Iterator[tuple[Key, float | None]]:
                     yield ("agreement", f"{who} {question}", what), value
 
 
-def test_people_and_pictures_are_drawn_as_in_the_report(language: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def unbalanced(tmp_path_factory: pytest.TempPathFactory) -> Told:
     """Two questions, one reversed by the study's own words, unbalanced: five of twelve raters per picture."""
     frames = planted(
         {"grad_cam": 0.9, "random": 0.0, "clip_linear": 0.4},
@@ -53,8 +54,13 @@ def test_people_and_pictures_are_drawn_as_in_the_report(language: str, tmp_path:
     people.loc[people["session"] == "p003", "status"] = "screened"
     people.loc[people["session"] == "p004", "excluded_by_hand"] = True
     people.loc[people["session"] == "p005", "arrival"] = "unverified"
-    report = package(tmp_path / "p", frames, facts)
-    numbers, printed = run(language, tmp_path / "p")
+    folder = tmp_path_factory.mktemp("unbalanced") / "p"
+    return folder, package(folder, frames, facts)
+
+
+def test_people_and_pictures_are_drawn_as_in_the_report(language: str, unbalanced: Told) -> None:
+    folder, report = unbalanced
+    numbers, printed = run(language, folder)
     assert agrees(expected(report), numbers) == 6 * 15 + 6 * 7 + 2 * 7 + 2 * 6
     turned = (
         numbers["conditions", "grad_cam odd", "mean"] + numbers["conditions", "grad_cam odd", "mean_asked"]

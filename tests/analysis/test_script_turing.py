@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from analysis.frames import Frames
-from tests.analysis.scripted import LANGUAGES, Key, agrees, ends, package, run
+from tests.analysis.scripted import LANGUAGES, Key, Told, agrees, ends, package, run
 from tests.analysis.test_reverse_turing_report import NAMES, between, square, turing_facts, turing_frames
 
 pytestmark = [pytest.mark.pure, pytest.mark.parametrize("language", LANGUAGES)]
@@ -66,11 +66,17 @@ def test_different_people_are_compared_as_the_report_does(
     assert "Not re-run here" in printed and "mixed models" in printed
 
 
-@pytest.mark.parametrize("rounds", [1, 3])
-def test_the_same_people_are_compared_as_the_report_does(language: str, rounds: int, tmp_path: Path) -> None:
-    frames = timed(square(CHANCES, rounds, seed=2), 5, tied=False)
-    report = package(tmp_path / "p", frames, turing_facts())
-    numbers, printed = run(language, tmp_path / "p")
+@pytest.fixture(scope="module", params=[1, 3])
+def squares(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """As many rounds of the square."""
+    frames = timed(square(CHANCES, request.param, seed=2), 5, tied=False)
+    folder = tmp_path_factory.mktemp("squares") / "p"
+    return folder, package(folder, frames, turing_facts())
+
+
+def test_the_same_people_are_compared_as_the_report_does(language: str, squares: Told) -> None:
+    folder, report = squares
+    numbers, printed = run(language, folder)
     assert report["tests"][0]["within"] and len(report["first_period"]) == 2
     agrees(expected(report), numbers)
     assert "Only the condition that each person met first" in printed

@@ -13,23 +13,16 @@ from numpy.typing import NDArray
 from rich.console import Console
 from scipy.stats import dunnett, multivariate_t, ttest_ind
 
-from analysis.reports import accuracy
 from analysis.reports.base import StudyFacts
 from analysis.reports.meta_predictor import report
 from analysis.reports.report import Report
 from analysis.reports.text import print_report
 from tests.analysis.worlds import facts, frames_of
 
-pytestmark = pytest.mark.pure
+pytestmark = [pytest.mark.pure, pytest.mark.usefixtures("few_draws")]
 NAMES = ("baseline", "control", "grad_cam", "saliency", "occlusion")
 SHARES = {"baseline": 0.5, "control": 0.65, "grad_cam": 0.85, "saliency": 0.52, "occlusion": 0.25}
 DASH = "\N{EN DASH}"
-
-
-@pytest.fixture(autouse=True)
-def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bootstrap of Utility has no part in these contrasts."""
-    monkeypatch.setattr(accuracy, "DRAWS", 200)
 
 
 def people(n: int = 20, seed: int = 8) -> dict[str, NDArray[np.int64]]:

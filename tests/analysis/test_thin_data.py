@@ -21,7 +21,7 @@ from analysis.reports.report import Report
 from analysis.reports.text import print_report
 from tests.analysis.worlds import facts, frames_of
 
-pytestmark = pytest.mark.pure
+pytestmark = [pytest.mark.pure, pytest.mark.usefixtures("few_draws")]
 NAMES = ("baseline", "control", "grad_cam")
 WHY = "with fewer than 5 people in the condition or in the baseline they would not hold their level."
 UTILITY_INTERVALS = ("utility", "utility_k", "utility_simultaneous", "utility_fieller", "utility_bootstrap")

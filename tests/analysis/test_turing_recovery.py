@@ -5,10 +5,11 @@ over 500; every study is judged as the report judges it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit, logit
 from scipy.stats import beta
@@ -18,7 +19,7 @@ from analysis.reports.turing_mixed import answers_model
 from analysis.reports.turing_scores import Contrast, contrasts, person_rows
 from analysis.stats.rank_power import rank_power
 from experiments.design.squares import latin_square, williams
-from tests.analysis.test_reverse_turing_report import NAMES, turing_facts, turing_frames
+from tests.analysis.test_reverse_turing_report import NAMES, Sitting, truth_of, turing_facts, turing_frames
 from tests.proofs.chance import likely_share
 from tests.proofs.scale import Scale
 
@@ -40,13 +41,12 @@ class Between:
     people: int
     spread: float
 
-    def frames(self, shares: Sequence[float], rng: np.random.Generator) -> Frames:
-        sittings = [
+    def sittings(self, shares: Sequence[float], rng: np.random.Generator) -> list[Sitting]:
+        return [
             (f"{name}-{n}", [(name, list(rng.random(TEXTS) < self._own(share, rng)))])
             for name, share in zip(NAMES, shares, strict=True)
             for n in range(self.people)
         ]
-        return turing_frames(sittings)
 
     def _own(self, share: float, rng: np.random.Generator) -> float:
         if not self.spread:
@@ -58,11 +58,42 @@ class Between:
 def judged(design: Between, shares: Sequence[float], seed: int, scale: Scale) -> list[tuple[Contrast, ...]]:
     """LIME and the control against none, study by study."""
     rng = np.random.default_rng([scale.seed, seed])
-    made = []
-    for _ in range(scale.of(STUDIES, STUDIES_FULL)):
-        rows = person_rows(design.frames(shares, rng))
-        made.append(contrasts(rows, turing_facts(), "accuracy"))
-    return made
+    studies = [design.sittings(shares, rng) for _ in range(scale.of(STUDIES, STUDIES_FULL))]
+    return [contrasts(rows, turing_facts(), "accuracy") for rows in scored(studies)]
+
+
+def scored(studies: Sequence[Sequence[Sitting]]) -> Iterator[pd.DataFrame]:
+    """The scores of studies in which the same people sat for the same texts and answered otherwise: the
+    tables are made once, and each study's answers are written into them."""
+    first = turing_frames(studies[0])
+    for sittings in studies:
+        yield person_rows(
+            answered(first, [met for _, blocks in sittings for _, mets in blocks for met in mets])
+        )
+
+
+def answered(frames: Frames, met: Sequence[bool]) -> Frames:
+    """The same tables in which these test answers, in the order of the rows, are the model's."""
+    trials = frames.trials.copy()
+    tests = trials["phase"] == "test"
+    asked = trials.loc[tests, ["item", "model_label"]]
+    other = asked["model_label"].map({"a": "b", "b": "a"})
+    given = asked["model_label"].where(np.array(met), other).astype("string")
+    truth = asked["item"].map({name: truth_of(int(name.removeprefix("item-"))) for name in asked["item"]})
+    trials.loc[tests, "response"] = given
+    trials.loc[tests, "matches_model"] = np.array(met, float)
+    trials.loc[tests, "matches_truth"] = (given == truth).to_numpy(float)
+    return Frames(trials, frames.participants, frames.stimuli)
+
+
+def test_answers_that_are_written_into_tables_make_the_tables_of_that_study() -> None:
+    rng = np.random.default_rng(5)
+    first, second = (Between(2, 0.0).sittings((NONE, LIME, NONE), rng) for _ in range(2))
+    met = [met for _, blocks in second for _, mets in blocks for met in mets]
+    made, expected = answered(turing_frames(first), met), turing_frames(second)
+    assert any(met) and not all(met)
+    for name in expected.tables:
+        pd.testing.assert_frame_equal(made.tables[name], expected.tables[name])
 
 
 def below(ps: Sequence[float | None]) -> float:
@@ -144,14 +175,16 @@ def test_the_mixed_model_errs_at_the_rate_of_alpha_where_texts_differ_by_conditi
 def test_the_square_finds_a_difference_within_people_with_the_power_that_is_printed(scale: Scale) -> None:
     """18 people, one for each cell, ten texts per condition."""
     rng = np.random.default_rng([scale.seed, 4])
-    told, untold = [], []
+    told, untold, studies = [], [], []
     for _ in range(scale.of(STUDIES, STUDIES_FULL)):
-        sittings = []
+        sittings: list[Sitting] = []
         for number, (order, _) in enumerate(SQUARE[:18]):
             shares = dict(zip(NAMES, (NONE, LIME, NONE), strict=True))
             blocks = [(NAMES[c], list(rng.random(10) < shares[NAMES[c]])) for c in order]
             sittings.append((f"s{number}", blocks))
-        lime, control = contrasts(person_rows(turing_frames(sittings)), turing_facts(), "accuracy")
+        studies.append(sittings)
+    for rows in scored(studies):
+        lime, control = contrasts(rows, turing_facts(), "accuracy")
         assert lime.within and control.within
         told.append(lime.p)
         untold.append(control.p)

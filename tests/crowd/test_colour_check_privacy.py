@@ -159,7 +159,6 @@ def test_all_that_leaves_the_server_is_the_same_for_every_result(
 ) -> None:
     before = look()
     assert len(before) > 40 and any(name.startswith("export csv") for name in before)
-    assert differing(before, look()) == []
     for vision in ("unclear", "skipped", "ordinary", MARK):
         become(cy, vision)
         after = look()

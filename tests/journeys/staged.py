@@ -1,19 +1,14 @@
-"""The participant's page in a browser over a table of replies: any page or trial at once, without a server.
+"""The participant's page in a browser over a canned session: any page or trial at once, without a database.
 
-What is shown is the built page; what it is told has the wire's form.
+What is shown is the built page; what it is told is checked to have the wire's form (tests/canned.py).
 """
 
 from __future__ import annotations
 
-import io
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from PIL import Image
 
 from experiments.definition import StudyDefinition
 from experiments.paradigms import design_of
@@ -22,19 +17,12 @@ from experiments.paradigms.weaving import keys_to_choose
 from experiments.sentences import table_of
 from experiments.window import answers_of, answers_px_of, board_of
 from experiments.words import page_words, sight_words
-from tests.journeys.plates import plate
-from tests.services import ROOT
+from tests.canned import DIST, NUMBERS, Sitting
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route
+    from playwright.sync_api import Page
 
-SITE = "http://staged.test"
-DIST = ROOT / "frontend" / "dist"
-TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 KEYS = {2: "fj", 4: "1234"}
-
-
-NUMBERS = count()
 
 
 def media(name: str, alt: str = "Picture") -> dict[str, Any]:
@@ -147,19 +135,6 @@ def sentence(*pieces: str | tuple[str, float]) -> dict[str, Any]:
     return {"tokens": [{"text": text, "shade": shade} for text, shade in rows]}
 
 
-REGION = tuple(row * 28 + column for row in range(5, 22) for column in range(9, 20 - row // 3))
-
-
-def drawn(name: str) -> bytes:
-    """A picture by the end of its address: a plate, one with a region, or one colour."""
-    kind, _, digit = name.partition("-")
-    if digit:
-        return plate(digit, outlined=REGION if kind == "region" else ())
-    body = io.BytesIO()
-    Image.new("RGB", (640, 640), (120, 150, 90) if name == "i" else (60, 60, 140)).save(body, "PNG")
-    return body.getvalue()
-
-
 def facts(definition: StudyDefinition, **changes: Any) -> dict[str, Any]:
     """What the page is told of the study."""
     design, board = design_of(definition), board_of(definition)
@@ -182,7 +157,7 @@ def state(
 ) -> dict[str, Any]:
     """S of the wire: a block with these trials, or what `changes` say."""
     rows = [{"id": f"t{place}", "position": place, **trial} for place, trial in enumerate(trials)]
-    label = next((t["content"]["label"] for t in trials if t["kind"] == "learn"), "Husky")
+    label = next((t["content"]["label"] for t in trials if t["kind"] == "learn"), None) or "Husky"
     examples = [
         {"trial": f"e{n}", "label": label, "image": media("i"), "explanation": media("x"), "text": None}
         for n in range(3)
@@ -195,21 +170,20 @@ def state(
     }
 
 
-class Stage:
-    """Serves one state to one browser page, as to a person of its own, and keeps what the page sends.
+class Stage(Sitting):
+    """Tells one browser page a state, as to a person of its own, and keeps what the page sends.
     `one_by_one`: a trial of the block is handed out when the one before is answered."""
 
     def __init__(
         self, page: Page, shown: Mapping[str, Any], built: Path = DIST, *, one_by_one: bool = False
     ) -> None:
-        self.page, self.shown, self.built, self.one_by_one = page, dict(shown), built, one_by_one
-        self.sitting = f"staged-{next(NUMBERS)}"
+        super().__init__(built)
+        self.page, self.shown, self.one_by_one = page, dict(shown), one_by_one
         self._stored: list[dict[str, Any]] = []
-        page.route("**/*", self._answer)
 
     def open(self) -> None:
         """As if the link was opened anew; a block's own page is passed."""
-        self.page.goto(f"{SITE}/join/staged/")
+        self.page.goto(self.url)
         if self.shown["step"] == "trials":
             self.go_on("block")
 
@@ -259,34 +233,14 @@ class Stage:
             correct = right["value"] == choice
             yield {"trial": response["trial"], "choice": choice, "label": right["text"], "correct": correct}
 
-    def _answer(self, route: Route) -> None:
-        request = route.request
-        path = request.url.removeprefix(SITE).split("?")[0]
-        if path.startswith("/static/participant/"):
-            file = self.built / path.removeprefix("/static/participant/")
-            route.fulfill(body=file.read_bytes(), content_type=TYPES[file.suffix])
-        elif path.startswith("/m/"):
-            route.fulfill(body=drawn(path.rpartition("/")[2]), content_type="image/png")
-        elif path.startswith("/api/"):
-            self._api(route, path, request.post_data_json if request.method == "POST" else None)
-        else:
-            fields = {"study": "staged", "platform": "local", "api": "/api/", "language": "en"}
-            filled = json.dumps(fields).replace('"', "&quot;")
-            html = (self.built / "index.html").read_text().replace('content=""', f'content="{filled}"')
-            route.fulfill(body=html, content_type="text/html")
-
-    def _api(self, route: Route, path: str, body: Any) -> None:
-        reply: Any = {}
-        if path == "/api/sessions/":
-            reply = {"token": "t", "session": self.state(), "query": None, "sitting": self.sitting}
-        elif path == "/api/session/":
-            reply = self.state()
-        elif path == "/api/session/responses/":
-            # As on the server, an answer that is sent twice is stored once.
-            known = {response["trial"] for response in self._stored}
-            self._stored.extend(each for each in body["responses"] if each["trial"] not in known)
-            self.shown["next"] = len(self._stored)
-            told = {each["trial"]: each for response in body["responses"] for each in self._told(response)}
-            self.shown["feedback"] = next(reversed(told.values()), None)
-            reply = {"next": len(self._stored), "step": "trials", "feedback": told}
-        route.fulfill(body=json.dumps(reply), content_type="application/json")
+    def take(self, kind: str, body: dict[str, Any]) -> dict[str, Any]:
+        if kind != "responses":
+            return {}
+        # As on the server, an answer that is sent twice is stored once.
+        known = {response["trial"] for response in self._stored}
+        self.shown["next"] = len(known | {each["trial"] for each in body["responses"]})
+        told = {each["trial"]: each for response in body["responses"] for each in self._told(response)}
+        self.shown["feedback"] = next(reversed(told.values()), None)
+        # Last, because a test that waits for the answers asks for the state at once.
+        self._stored.extend(each for each in body["responses"] if each["trial"] not in known)
+        return {"next": len(self._stored), "step": "trials", "feedback": told}

@@ -19,7 +19,7 @@ from tests.journeys.visitor import Visitor
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-    from tests.services import WebServer
+    from tests.journeys.conftest import Site
 
 pytestmark = pytest.mark.browser
 
@@ -70,7 +70,7 @@ HANDS: dict[str, type[Decider]] = {"keyboard": Decider, "mouse": DeciderByMouse,
 
 
 def test_a_picture_is_decided_alone_and_again_in_the_same_place(
-    study: Study, server: WebServer, place: Page, hand: str
+    study: Study, server: Site, place: Page, hand: str
 ) -> None:
     practice = [row["answer"] for row in study.practice if not row["example"]]
     decider = HANDS[hand](place, practice, {})

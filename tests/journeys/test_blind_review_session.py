@@ -20,7 +20,7 @@ from tests.journeys.visitor import Visitor
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-    from tests.services import WebServer
+    from tests.journeys.conftest import Site
 
 pytestmark = pytest.mark.browser
 
@@ -74,7 +74,7 @@ def study(
     return staged(tmp_path / "v", "judged", REVIEW.replace("instructed = 0", CHECKED))
 
 
-def walked(study: Study, server: WebServer, page: Page, hand: str) -> Blind:
+def walked(study: Study, server: Site, page: Page, hand: str) -> Blind:
     """A whole session, from the first page to the last."""
     practice = [row["answer"] for row in study.practice if not row["example"]]
     person = HANDS[hand](page, practice, {})
@@ -93,7 +93,7 @@ def exported(study: Study, kind: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("study", ["solve"], indirect=True)
-def test_an_expert_s_session(study: Study, server: WebServer, place: Page, hand: str) -> None:
+def test_an_expert_s_session(study: Study, server: Site, place: Page, hand: str) -> None:
     expert = walked(study, server, place, hand)
     rows = list(Response.objects.order_by("position").select_related("trial"))
     assert [row.value["choice"] for row in rows] == expert.pressed[-len(rows) :]
@@ -116,7 +116,7 @@ def test_an_expert_s_session(study: Study, server: WebServer, place: Page, hand:
 
 
 @pytest.mark.parametrize("study", ["review"], indirect=True)
-def test_a_lead_s_session(study: Study, server: WebServer, place: Page, hand: str) -> None:
+def test_a_lead_s_session(study: Study, server: Site, place: Page, hand: str) -> None:
     place.add_init_script(WATCH)
     lead = walked(study, server, place, hand)
     session = Session.objects.get(study=study)

@@ -26,6 +26,11 @@ CHECK = {
 }
 
 
+@pytest.fixture
+def page(tab: Page) -> Page:
+    return tab
+
+
 def stage_of(page: Page, role: str, language: str) -> staged.Stage:
     study = definition(
         {"classes": list(staged.DIGITS)},
@@ -54,7 +59,7 @@ def test_no_page_of_the_trials_tells_it(page: Page, role: str, language: str) ->
     def look(name: str) -> None:
         words_of[name] = told(page)
 
-    page.goto(f"{staged.SITE}/join/staged/")
+    page.goto(stage.url)
     page.locator("[data-page=block] .button.primary:not(:disabled)").wait_for()
     look("the page before")
     stage.go_on("block")

@@ -1,60 +1,101 @@
-"""Pages in Chromium against the production server: keyboard only, axe, small windows, second tabs, no others.
+"""Pages in Chromium against a server: keyboard only, axe, small windows, second tabs, no others.
 
 The people of this file meet one study, each on their own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests import services
-from tests.journeys.conftest import world
+from tests import open_world, services
+from tests.experiments.definitions import definition
+from tests.journeys import staged
+from tests.journeys.conftest import DESKTOP, Site
 from tests.journeys.test_smallest_window import faults
 from tests.journeys.visitor import FRESH, Visitor, violations
-from tests.services import WebServer
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page, Request, ViewportSize
 
 pytestmark = pytest.mark.browser
+ZOOMED: ViewportSize = {"width": 640, "height": 400}
+GATES = {"consent", "questions", "instructions", "quiz", "practice"}
 AXE = services.ROOT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 
 
 @pytest.fixture(scope="module")
-def opened(module_env: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def opened(rows: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("study") / "small"
-    return world(module_env, "open", str(folder), "blocks = 3", "min_view_ms = 50")
+    return open_world.opened(folder, "blocks = 1", "min_view_ms = 0", "gap_ms = 0")
 
 
-def test_it_passes_axe_on_every_page(visitor: Visitor, site: WebServer) -> None:
-    axe = AXE.read_text()
-    visitor.arrive(f"{site.url}/join/small/?person=bea&submission=s2")
-    seen: set[str] = set()
-    while (here := visitor.settle()) != "finish":
-        if here == "trial":
-            here = "practice trial" if visitor.practised < len(visitor.practice) else "trial"
-            here += f" with {visitor.page.locator(FRESH).count()} answers"
-        if here not in seen:
-            assert violations(visitor.page, axe) == [], here
-            seen.add(here)
-        visitor.step()
-    assert violations(visitor.page, axe) == []
-    assert {"consent", "questions", "instructions", "quiz", "practice", "block", "comment"} <= seen
+@pytest.fixture
+def fine(browser: Browser, opened: dict[str, Any]) -> Iterator[Visitor]:
+    """A person whose display is 1280 x 800 at 200 %."""
+    context = browser.new_context(viewport=ZOOMED, device_scale_factor=2)
+    yield Visitor(context.new_page(), opened["practice"], opened["quiz"])
+    context.close()
 
 
-def test_it_gives_nothing_to_anybody_else(visitor: Visitor, site: WebServer) -> None:
-    """No cookie, no request to another host, no referrer."""
+def test_a_whole_session_passes_axe_fits_twice_its_size_and_tells_nobody_else(
+    fine: Visitor, site: Site
+) -> None:
+    """No page scrolls sideways, and no trial at all; no cookie, no request to another host, no referrer."""
+    axe, page = AXE.read_text(), fine.page
     hosts: set[str] = set()
-    visitor.page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
-    visitor.arrive(f"{site.url}/join/small/?person=cy&submission=s3")
-    visitor.walk("finish", answers=2)
-    assert hosts == {site.url.split("/")[2]}
-    assert visitor.page.context.cookies() == []
+    referrers: set[str] = set()
+
+    def note(request: Request) -> None:
+        hosts.add(request.url.split("/")[2])
+        referrers.add(request.headers.get("referer", ""))
+
+    page.on("request", note)
+    fine.arrive(f"{site.url}/join/small/?person=bea&submission=s2")
+    seen: set[str] = set()
+    while True:
+        here = fine.settle()
+        assert page.evaluate("document.documentElement.scrollWidth") <= ZOOMED["width"], here
+        if here == "trial":
+            assert faults(page, (ZOOMED["width"], ZOOMED["height"])) == []
+            here = "practice trial" if fine.practised < len(fine.practice) else "trial"
+            here += f" with {page.locator(FRESH).count()} answers"
+        if here not in seen:
+            page.set_viewport_size(DESKTOP)
+            assert violations(page, axe) == [], here
+            page.set_viewport_size(ZOOMED)
+            seen.add(here)
+            if here == "trial with 1 answers":
+                reads_the_help(fine)
+        if here == "finish":
+            break
+        fine.step()
+    assert GATES | {"block", "trial with 1 answers", "trial with 2 answers", "comment"} <= seen
+    assert hosts == {site.url.split("/")[2]} and referrers == {""}
+    assert page.context.cookies() == []
+    rows = [row["context"] for row in open_world.tell()["responses"] if row["context"]["pixel_ratio"] == 2]
+    assert {row["image_px"] for row in rows if "image_px" in row} == {182}
 
 
-def test_it_tells_an_older_tab_that_another_one_goes_on(visitor: Visitor, site: WebServer) -> None:
+def reads_the_help(visitor: Visitor) -> None:
+    """It holds the texts of the person's own condition, and after it the space bar goes on: it used to open
+    the help again, for ever."""
+    page = visitor.page
+    visitor.tab_to(".tool:first-child")
+    page.keyboard.press("Enter")
+    assert page.locator("dialog h1").count() >= 2
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog", state="detached")
+    visitor.leave(".board")
+    page.keyboard.press("Space")
+    visitor.pressed.append("seen")
+    visitor.settle()
+    assert page.locator("dialog").count() == 0
+
+
+def test_it_tells_an_older_tab_that_another_one_goes_on(visitor: Visitor, site: Site) -> None:
     address = f"{site.url}/join/small/?person=dee&submission=s4"
     visitor.arrive(address)
     visitor.walk("finish", answers=1)
@@ -66,7 +107,7 @@ def test_it_tells_an_older_tab_that_another_one_goes_on(visitor: Visitor, site: 
     visitor.page.wait_for_selector('[data-page="trouble"][data-code="no_session"]')
 
 
-def test_it_stops_at_a_small_window_before_consent(visitor: Visitor, site: WebServer) -> None:
+def test_it_stops_at_a_small_window_before_consent(visitor: Visitor, site: Site) -> None:
     visitor.page.set_viewport_size({"width": 390, "height": 844})
     visitor.arrive(f"{site.url}/join/small/?person=eve&submission=s5")
     assert visitor.settle() == "device"
@@ -91,15 +132,13 @@ def overlap(left: Box, right: Box) -> bool:
     return left[0] < right[2] and right[0] < left[2] and left[1] < right[3] and right[1] < left[3]
 
 
-def test_it_shows_a_whole_trial_beside_its_examples_in_every_window(
-    visitor: Visitor, site: WebServer
-) -> None:
+def test_it_shows_a_whole_trial_beside_its_examples_in_every_window(tab: Page) -> None:
     """Nothing below the fold or over something else; opening or enlarging an example moves nothing."""
-    visitor.arrive(f"{site.url}/join/small/?person=fay&submission=s6")
-    page = visitor.page
+    page = tab
+    shown = definition({"classes": ["left", "right"]})
+    staged.Stage(page, staged.state(staged.facts(shown), [staged.predict(["Left", "Right"])])).open()
     toggle = page.locator(".reservoir-toggle")
-    while not (visitor.settle() == "trial" and toggle.count()):
-        visitor.step()
+    toggle.wait_for()
     for width, height in WINDOWS:
         page.set_viewport_size({"width": width, "height": height})
         closed = page.evaluate(PLACES)
@@ -123,40 +162,3 @@ def test_it_shows_a_whole_trial_beside_its_examples_in_every_window(
         # In the middle of the window, as far as the examples leave room for it.
         assert width < 1000 or (left + right) / 2 == pytest.approx(width / 2, abs=1)
         toggle.click()
-
-
-def test_after_the_help_the_space_bar_goes_on(visitor: Visitor, site: WebServer) -> None:
-    """It used to open the help again, for ever. The help holds the texts of the person's own condition."""
-    visitor.arrive(f"{site.url}/join/small/?person=gil&submission=s7")
-    page = visitor.page
-    while not (visitor.settle() == "trial" and page.locator(FRESH).count() == 1):
-        visitor.step()
-    visitor.tab_to(".tool:first-child")
-    page.keyboard.press("Enter")
-    assert page.locator("dialog h1").count() >= 2
-    page.keyboard.press("Escape")
-    page.wait_for_selector("dialog", state="detached")
-    visitor.leave(".board")
-    page.keyboard.press("Space")
-    visitor.settle()
-    assert page.locator("dialog").count() == 0
-
-
-def test_a_whole_session_passes_at_twice_its_size(
-    opened: dict[str, Any], browser: Browser, site: WebServer, module_env: dict[str, str]
-) -> None:
-    """1280 x 800 at 200 % zoom: no page scrolls sideways, and no trial at all."""
-    size = (640, 400)
-    context = browser.new_context(viewport={"width": size[0], "height": size[1]}, device_scale_factor=2)
-    visitor = Visitor(context.new_page(), opened["practice"], opened["quiz"])
-    visitor.arrive(f"{site.url}/join/small/?person=hal&submission=s8")
-    seen = set()
-    while (here := visitor.settle()) != "finish":
-        seen.add(here)
-        assert visitor.page.evaluate("document.documentElement.scrollWidth") <= size[0], here
-        assert here != "trial" or faults(visitor.page, size) == []
-        visitor.step()
-    assert {"consent", "quiz", "trial", "comment"} <= seen
-    context.close()
-    mine = [row["context"] for row in world(module_env, "tell")["responses"] if "image_px" in row["context"]]
-    assert {(row["pixel_ratio"], row["image_px"]) for row in mine if row["pixel_ratio"] == 2} == {(2, 182)}

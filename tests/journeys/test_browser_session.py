@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.journeys.conftest import world
+from tests import open_world
 from tests.journeys.visitor import Visitor
 from tests.services import WebServer
 
@@ -18,16 +18,16 @@ BLOCK_TRIALS = 8
 
 
 @pytest.fixture
-def visitor(served: WebServer, project_env: dict[str, str], tmp_path: Path, page: "Page") -> Visitor:
-    opened = world(project_env, "open", str(tmp_path / "small"), "blocks = 3", "min_view_ms = 50")
+def visitor(rows: None, tmp_path: Path, page: "Page") -> Visitor:
+    opened = open_world.opened(tmp_path / "small", "blocks = 3", "min_view_ms = 50", "gap_ms = 0")
     return Visitor(page, opened["practice"], opened["quiz"])
 
 
 def test_it_takes_a_session_through_a_reload_and_a_lost_connection(
-    visitor: Visitor, served: WebServer, project_env: dict[str, str]
+    visitor: Visitor, deployed: WebServer
 ) -> None:
     page = visitor.page
-    visitor.arrive(f"{served.url}/join/small/?person=ada&submission=s1")
+    visitor.arrive(f"{deployed.url}/join/small/?person=ada&submission=s1")
     total_before_reload = BLOCK_TRIALS + 4
     visitor.walk("finish", answers=total_before_reload)
     page.reload()
@@ -52,7 +52,7 @@ def test_it_takes_a_session_through_a_reload_and_a_lost_connection(
     visitor.press_primary()
     assert visitor.settle() == "finish"
 
-    state = world(project_env, "tell")
+    state = open_world.tell()
     [session] = state["sessions"]
     assert session["state"] == "finished" and session["comment"] == "<b>fine</b> =1+1"
     assert len(state["responses"]) == session["trials"] == len(visitor.pressed)

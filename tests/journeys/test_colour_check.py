@@ -1,4 +1,4 @@
-"""The colour check in Chromium against the production server: by keyboard, touch and mouse, loaded again in
+"""The colour check in Chromium against a server: by keyboard, touch and mouse, loaded again in
 its middle, without a connection, in small windows, with axe, contrast and the words on its pages.
 """
 
@@ -17,6 +17,7 @@ from experiments.models import Gate, Session, Study
 from experiments.window import PHONE, PlatePage, Window
 from tests.experiments.checked import checked_study
 from tests.experiments.test_colour_check import FORBIDDEN
+from tests.journeys.conftest import Site, serving
 from tests.journeys.test_browser_pages import AXE, overlap
 from tests.journeys.test_contrast import faults
 from tests.journeys.visitor import FRESH, Visitor, violations
@@ -24,8 +25,6 @@ from tests.world import seen_plates
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-    from tests.services import WebServer
 
 pytestmark = pytest.mark.browser
 
@@ -35,6 +34,11 @@ def study(
     transactional_db: None, store_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Study:
     return checked_study(tmp_path / "checked", monkeypatch)
+
+
+@pytest.fixture
+def page(tab: Page) -> Page:
+    return tab
 
 
 class Reader(Visitor):
@@ -82,11 +86,11 @@ def reader(study: Study, page: Page) -> Reader:
     return reader
 
 
-def address(server: WebServer, person: str) -> str:
+def address(server: Site, person: str) -> str:
     return f"{server.url}/join/tasks/?person={person}&submission={person}"
 
 
-def to_plates(reader: Reader, server: WebServer, person: str = "ada") -> None:
+def to_plates(reader: Reader, server: Site, person: str = "ada") -> None:
     reader.arrive(address(server, person))
     reader.walk("plates")
     reader.step()
@@ -94,7 +98,7 @@ def to_plates(reader: Reader, server: WebServer, person: str = "ada") -> None:
 
 
 def test_what_is_pressed_is_what_is_stored_and_the_end_tells_it_on_request(
-    study: Study, server: WebServer, reader: Reader
+    study: Study, server: Site, reader: Reader
 ) -> None:
     """By the keyboard alone, to the last button."""
     to_plates(reader, server)
@@ -120,7 +124,7 @@ def test_what_is_pressed_is_what_is_stored_and_the_end_tells_it_on_request(
 
 
 def test_a_reload_in_the_middle_goes_on_with_the_next_plate(
-    study: Study, server: WebServer, reader: Reader
+    study: Study, server: Site, reader: Reader
 ) -> None:
     to_plates(reader, server)
     reader.read(4)
@@ -137,7 +141,7 @@ def test_a_reload_in_the_middle_goes_on_with_the_next_plate(
 
 
 def test_without_a_connection_plates_go_on_and_are_stored_when_it_is_back(
-    study: Study, server: WebServer, reader: Reader
+    study: Study, server: Site, reader: Reader
 ) -> None:
     to_plates(reader, server)
     reader.page.context.set_offline(True)
@@ -160,9 +164,7 @@ def phone(browser: Browser) -> Iterator[Page]:
 
 
 @pytest.mark.parametrize("by", ["tap", pytest.param("click", marks=pytest.mark.long)])
-def test_it_is_done_by_touch_or_by_the_mouse_alone(
-    study: Study, server: WebServer, phone: Page, by: str
-) -> None:
+def test_it_is_done_by_touch_or_by_the_mouse_alone(study: Study, server: Site, phone: Page, by: str) -> None:
     """On a screen as large as the study asks for, and then on one as small as a phone's."""
 
     def press(selector: str) -> None:
@@ -189,9 +191,7 @@ def test_it_is_done_by_touch_or_by_the_mouse_alone(
     assert Gate.objects.get(kind="plates").value == seen_plates(study, "ordinary")
 
 
-def test_leaving_the_check_out_ends_politely_and_paid(
-    study: Study, server: WebServer, reader: Reader
-) -> None:
+def test_leaving_the_check_out_ends_politely_and_paid(study: Study, server: Site, reader: Reader) -> None:
     to_plates(reader, server)
     reader.read(3)
     page = reader.page
@@ -217,7 +217,7 @@ def test_leaving_the_check_out_ends_politely_and_paid(
     assert page.locator(".tool").count() == 0
 
 
-def test_no_tick_leaves_by_the_same_page(study: Study, server: WebServer, page: Page) -> None:
+def test_no_tick_leaves_by_the_same_page(study: Study, server: Site, page: Page) -> None:
     page.goto(address(server, "una"))
     page.locator("[data-page=consent] .button.primary").click()
     page.wait_for_selector("[data-page=finish]")
@@ -236,7 +236,7 @@ PLACES = """() => [".picture", ".ask", ".answers", ".line", ".tools"].map((place
 })"""
 
 
-def test_a_plate_fits_every_window_that_is_let_in(study: Study, server: WebServer, reader: Reader) -> None:
+def test_a_plate_fits_every_window_that_is_let_in(study: Study, server: Site, reader: Reader) -> None:
     """Nothing below the fold or over something else; square, and at least half of its size."""
     to_plates(reader, server)
     page = reader.page
@@ -256,7 +256,7 @@ def test_a_plate_fits_every_window_that_is_let_in(study: Study, server: WebServe
         assert page.evaluate("document.documentElement.scrollHeight") <= height
 
 
-def test_axe_and_contrast_find_nothing(study: Study, server: WebServer, reader: Reader) -> None:
+def test_axe_and_contrast_find_nothing(study: Study, server: Site, reader: Reader) -> None:
     axe, page = AXE.read_text(), reader.page
 
     def check(what: str) -> None:
@@ -289,12 +289,9 @@ def test_no_page_says_what_the_study_is_about(
     store_folder: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    server_env: dict[str, str],
     page: Page,
 ) -> None:
     """What is seen, what a screen reader hears, and the title of the tab."""
-    from tests import services
-
     study = checked_study(tmp_path / "checked", monkeypatch, language=language)
     said: list[str] = []
 
@@ -304,7 +301,7 @@ def test_no_page_says_what_the_study_is_about(
         said.extend(page.eval_on_selector_all("img, [aria-label]", alts))
         said.append(page.locator("[aria-live]").all_inner_texts().__repr__())
 
-    with services.web_server(server_env) as server:
+    with serving() as server:
         page.goto(address(server, "lea"))
         page.wait_for_selector("[data-page=consent]")
         listen()
@@ -332,7 +329,7 @@ def test_no_page_says_what_the_study_is_about(
     assert re.findall(rf"\b({FORBIDDEN[language]})\b", text, re.IGNORECASE) == []
 
 
-def test_the_picture_walk_reads_the_plates(study: Study, server: WebServer, page: Page) -> None:
+def test_the_picture_walk_reads_the_plates(study: Study, server: Site, page: Page) -> None:
     """Up to the trials, whose pages another part of the page shows."""
     stage = Stage(study, "en")
     looked: list[str] = []

@@ -68,6 +68,25 @@ COLOURS = """element => {
 }"""
 
 
+UNLIKE = """all => {
+    const known = new Set();
+    const states = [":checked", ":disabled", "[aria-disabled]", "[aria-pressed=true]", ":first-child",
+                    ":last-child"];
+    const look = e => e && [e.tagName, e.className, e.type, ...states.map(what => e.matches(what))];
+    const isSeen = e => e.checkVisibility({ visibilityProperty: true })
+        && e.getBoundingClientRect().width > 0;
+    all.forEach((e, i) => e.setAttribute('data-control', i));
+    return all.filter(e => {
+        if (!isSeen(e)) return false;
+        const line = [e, e.parentElement, e.parentElement.parentElement].map(look);
+        const key = JSON.stringify([line, window.colours(e), [...e.children].map(look)]);
+        return !known.has(key) && known.add(key);
+    }).map(e => e.dataset.control);
+}"""
+"""Names each control, and gives the names of those that are seen: of several that are the same, have the same
+colours and stand in the same sort of place, one."""
+
+
 def luminance(colour: list[float]) -> float:
     parts = [part / 255 for part in colour[:3]]
     red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
@@ -87,13 +106,10 @@ def test_it_measures_contrast_as_the_standard_does() -> None:
 
 
 def faults(page: Page) -> list[tuple[Any, ...]]:
-    """(control, state, what, contrast) of all that is too faint, and controls without a ring of focus."""
-    page.eval_on_selector_all(CONTROLS, "all => all.forEach((e, i) => e.setAttribute('data-control', i))")
-    shown = [
-        control.get_attribute("data-control")
-        for control in page.locator("[data-control]").all()
-        if control.is_visible()
-    ]
+    """(control, state, what, contrast) of all that is too faint, and controls without a ring of focus; of
+    controls that are alike, the first."""
+    page.evaluate(f"() => {{ window.colours = {COLOURS} }}")
+    shown = page.eval_on_selector_all(CONTROLS, UNLIKE)
     session = page.context.new_cdp_session(page)
     session.send("DOM.enable")
     session.send("CSS.enable")
@@ -104,7 +120,7 @@ def faults(page: Page) -> list[tuple[Any, ...]]:
         node = session.send("DOM.querySelector", {"nodeId": root, "selector": selector})["nodeId"]
         for state in STATES:
             session.send("CSS.forcePseudoState", {"nodeId": node, "forcedPseudoClasses": list(state)})
-            seen = page.eval_on_selector(selector, COLOURS)
+            seen = page.eval_on_selector(selector, "e => window.colours(e)")
             for what, colour, behind in seen["pairs"]:
                 ratio = contrast(colour, behind)
                 if ratio < (TEXT if what == "text" else EDGE):
@@ -129,9 +145,14 @@ def gate(page: Page, kind: str, questions: list[dict[str, Any]] | None = None) -
 
 def question(kind: str) -> dict[str, Any]:
     choices = staged.choices(["Yes", "No"]) if kind == "choice" else None
-    names = ("label", "image", "explanation", "text", "low", "high", "min", "max", "max_length")
+    names = ("label", "image", "text", "low", "high", "min", "max", "max_length")
     asked = {"id": kind, "kind": kind, "prompt": "What?", "required": True, "choices": choices}
     return {**asked, **dict.fromkeys(names)}
+
+
+@pytest.fixture
+def page(tab: Page) -> Page:
+    return tab
 
 
 def trial(page: Page, **changes: Any) -> staged.Stage:
@@ -161,7 +182,7 @@ def loading(page: Page) -> None:
     facts = staged.facts(definition())
     stage = staged.Stage(page, staged.state(facts, [staged.predict(["Husky", "Wolf"])]))
     page.route("**/m/**", lambda route: None)
-    page.goto(f"{staged.SITE}/join/staged/")
+    page.goto(stage.url)
     page.locator("[data-page=block] .button:disabled").wait_for()
     assert stage.sent(0) == []
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.journeys.conftest import world
+from tests import open_world
 from tests.journeys.visitor import Visitor
 from tests.services import ROOT, WebServer
 
@@ -25,9 +25,15 @@ PATTERN = "**/assets/timeline-*.js"
 
 
 @pytest.fixture(scope="module")
-def opened(module_env: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def opened(rows: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("study") / "small"
-    return world(module_env, "open", str(folder), "blocks = 1", "min_view_ms = 0")
+    return open_world.opened(folder, "blocks = 1", "min_view_ms = 0", "gap_ms = 0")
+
+
+@pytest.fixture(scope="module")
+def site(deployed: WebServer) -> WebServer:
+    """The server that compresses and dates what it sends as in a deployment."""
+    return deployed
 
 
 def fetched(url: str, encoding: str = "") -> tuple[dict[str, str], bytes]:
@@ -123,9 +129,7 @@ def test_it_asks_again_for_a_lost_part(visitor: Visitor, site: WebServer) -> Non
     assert len(failed) == 2
 
 
-def test_a_part_that_never_comes_ends_calmly_and_loses_nothing(
-    visitor: Visitor, site: WebServer, module_env: dict[str, str]
-) -> None:
+def test_a_part_that_never_comes_ends_calmly_and_loses_nothing(visitor: Visitor, site: WebServer) -> None:
     page = visitor.page
     page.route(PATTERN, lambda route: route.abort())
     visitor.arrive(f"{site.url}/join/small/?person=dee&submission=s4")
@@ -139,5 +143,5 @@ def test_a_part_that_never_comes_ends_calmly_and_loses_nothing(
     page.wait_for_selector("[data-page]:not([data-page=trouble])")
     assert visitor.settle() == "block"
     visitor.walk("finish", answers=2)
-    last = world(module_env, "tell")["sessions"][-1]
+    last = open_world.tell()["sessions"][-1]
     assert last["state"] == "running"

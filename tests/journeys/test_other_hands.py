@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.journeys.conftest import world
+from tests import open_world
+from tests.journeys.conftest import Site
 from tests.journeys.hands import Fingers, tablet
 from tests.journeys.visitor import PATIENCE_MS
-from tests.services import WebServer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, CDPSession, Locator, Page
@@ -20,14 +20,12 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def opened(module_env: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def opened(rows: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("study") / "small"
-    return world(module_env, "open", str(folder), "blocks = 1", "min_view_ms = 50")
+    return open_world.opened(folder, "blocks = 1", "min_view_ms = 0", "gap_ms = 0")
 
 
-def test_it_takes_a_session_by_touch_alone(
-    browser: Browser, opened: dict[str, Any], site: WebServer, module_env: dict[str, str]
-) -> None:
+def test_it_takes_a_session_by_touch_alone(browser: Browser, opened: dict[str, Any], site: Site) -> None:
     with tablet(browser) as page:
         visitor = Fingers(page, opened["practice"], opened["quiz"])
         visitor.arrive(f"{site.url}/join/small/?person=tom&submission=t1")
@@ -39,7 +37,7 @@ def test_it_takes_a_session_by_touch_alone(
         visitor.walk("comment")
         visitor.press_primary()
         assert visitor.settle() == "finish"
-    told = world(module_env, "tell")
+    told = open_world.tell()
     assert told["sessions"][-1]["state"] == "finished"
     mine = told["responses"][-len(visitor.pressed) :]
     assert len(mine) == told["sessions"][-1]["trials"]
@@ -153,7 +151,7 @@ class Listener:
 
 
 def test_it_takes_a_session_by_the_accessibility_tree_alone(
-    page: Page, opened: dict[str, Any], site: WebServer, module_env: dict[str, str]
+    page: Page, opened: dict[str, Any], site: Site
 ) -> None:
     page.set_default_timeout(PATIENCE_MS)
     tree = page.context.new_cdp_session(page)
@@ -168,7 +166,7 @@ def test_it_takes_a_session_by_the_accessibility_tree_alone(
         else:
             listener.do_page()
     listener.check()
-    last = world(module_env, "tell")["sessions"][-1]
+    last = open_world.tell()["sessions"][-1]
     assert last["state"] == "finished" and listener.answered == last["trials"] + len(opened["practice"])
     # Each trial says what it asks, and when it may be answered.
     for voice in listener.announced:

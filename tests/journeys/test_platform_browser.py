@@ -1,5 +1,4 @@
-"""People of the simulated platforms in Chromium, against the production server: preview, frame, every
-exit."""
+"""People of the simulated platforms in Chromium, against a server: preview, frame, every exit."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,13 +6,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.conf import settings
 
 from crowd.rehearsal import mturk, prolific
 from crowd.rehearsal.serving import Answer, Asked, serving
-from tests import services
-from tests.journeys.conftest import world
+from tests import open_world, services
+from tests.journeys.conftest import Site
 from tests.journeys.visitor import Visitor, violations
-from tests.services import WebServer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Frame, Page
@@ -22,7 +21,8 @@ pytestmark = pytest.mark.browser
 
 AXE = services.ROOT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 LINES = (
-    *("blocks = 1", "train_per_block = 2", "repeat = 0", "slots = 12", "min_view_ms = 20\ngap_ms = 0"),
+    *("blocks = 1", "train_per_block = 2", "test_per_block = 2", "repeat = 0", "slots = 12"),
+    "min_view_ms = 20\ngap_ms = 0",
     # A submitted piece of work is always paid whole on Mechanical Turk, so no smaller share may be promised.
     'expected_minutes = 4\n[policy]\nturned_away_share = 0.0\nwithdrawn = "none"',
 )
@@ -33,29 +33,28 @@ PHONE: Any = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has
 class Stage:
     """One served study. `offer` publishes it; the posting of another platform ends with that."""
 
-    server: WebServer
-    env: dict[str, str]
     told: dict[str, Any]
 
-    def world(self, *arguments: str) -> dict[str, Any]:
-        self.told = world({**self.env, "BASE_URL": self.server.url}, *arguments)
-        return self.told
+    def offer(self, platform: str, site: str) -> dict[str, Any]:
+        """The posting that is open there now."""
+        open_world.offer(platform, site)
+        posting: dict[str, Any] = open_world.tell()["postings"][platform]
+        return posting
 
     def visitor(self, page: Any) -> Visitor:
         return Visitor(page, self.told["practice"], self.told["quiz"])
 
     def session(self) -> dict[str, Any]:
         """The latest session as it is stored."""
-        latest: dict[str, Any] = self.world("tell")["sessions"][-1]
+        latest: dict[str, Any] = open_world.tell()["sessions"][-1]
         return latest
 
 
 @pytest.fixture(scope="module")
-def stage(module_env: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with services.web_server(module_env) as server:
-        opened = Stage(server, module_env, {})
-        opened.world("open", str(tmp_path_factory.mktemp("stage") / "small"), *LINES)
-        yield opened
+def stage(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settings, "BASE_URL", site.url)
+        yield Stage(open_world.opened(tmp_path_factory.mktemp("stage") / "small", *LINES))
 
 
 @dataclass
@@ -76,15 +75,20 @@ class PostingCard:
 @pytest.fixture(scope="module")
 def on_prolific(stage: Stage) -> Iterator[PostingCard]:
     with prolific.simulator(seed=3, start=datetime.now(UTC), options=prolific.Options(currency="USD")) as sim:
-        posting = stage.world("offer", "prolific", sim.url)["postings"]["prolific"]
+        posting = stage.offer("prolific", sim.url)
         yield PostingCard(stage, sim, posting["external_id"], posting["codes"])
 
 
 @pytest.fixture(scope="module")
 def on_mturk(stage: Stage) -> Iterator[PostingCard]:
     with mturk.simulator(seed=4) as sim:
-        posting = stage.world("offer", "mturk", sim.url)["postings"]["mturk"]
+        posting = stage.offer("mturk", sim.url)
         yield PostingCard(stage, sim, "", posting["codes"])
+
+
+@pytest.fixture
+def page(tab: "Page") -> "Page":
+    return tab
 
 
 def return_to(page: "Page") -> str:
@@ -204,18 +208,18 @@ def test_it_hands_over_from_a_phone_to_a_computer_by_the_same_link(
         assert not phone.evaluate("document.documentElement.scrollWidth > innerWidth")
     finally:
         context.close()
-    before = len(on_prolific.stage.world("tell")["sessions"])
+    before = len(open_world.tell()["sessions"])
     desktop = on_prolific.stage.visitor(page)
     desktop.arrive(link)
     assert desktop.settle() == "consent"
-    assert len(on_prolific.stage.world("tell")["sessions"]) == before
+    assert len(open_world.tell()["sessions"]) == before
     assert on_prolific.stage.session()["state"] == "gates"
 
 
 def test_it_goes_on_after_the_signature_is_over_and_in_no_other_browser(
     on_prolific: PostingCard, page: "Page", browser: "Browser"
 ) -> None:
-    on_prolific.stage.world("sign")
+    open_world.sign()
     on_prolific.sim.world.study(on_prolific.posting).sent["is_external_study_url_secure"] = True
     address = on_prolific.take()["url"]
     visitor = on_prolific.stage.visitor(page)
@@ -260,7 +264,7 @@ def frame_of(page: "Page") -> "Frame":
 
 
 def test_it_shows_a_worker_a_preview_and_makes_no_session(on_mturk: PostingCard, page: "Page") -> None:
-    before = len(on_mturk.stage.world("tell")["sessions"])
+    before = len(open_world.tell()["sessions"])
     page.goto(on_mturk.sim.control.preview()["page"])
     frame = frame_of(page)
     frame.wait_for_selector("h1")
@@ -269,7 +273,7 @@ def test_it_shows_a_worker_a_preview_and_makes_no_session(on_mturk: PostingCard,
         assert shown in text
     assert frame.locator("button, form, input, script").count() == 0
     assert page.context.cookies() == []
-    assert len(on_mturk.stage.world("tell")["sessions"]) == before
+    assert len(open_world.tell()["sessions"]) == before
 
 
 @pytest.mark.parametrize("sandbox", ["strict", pytest.param("", marks=pytest.mark.long)])
@@ -328,7 +332,7 @@ def test_only_the_platform_may_frame_it(on_mturk: PostingCard, page: "Page") -> 
 
 def test_it_sends_people_back_if_every_place_is_taken(on_mturk: PostingCard, page: "Page") -> None:
     """This test is the last, because it fills the study. The person did no work that could be submitted."""
-    on_mturk.stage.world("fill")
+    open_world.fill(kept=True)
     page.goto(f"{on_mturk.take()['page']}&sandbox=strict")
     frame = frame_of(page)
     trouble = frame.wait_for_selector('[data-page="trouble"][data-code="full"]')
@@ -337,9 +341,9 @@ def test_it_sends_people_back_if_every_place_is_taken(on_mturk: PostingCard, pag
 
 def test_it_leads_people_who_come_too_late_back_to_prolific(stage: Stage, page: "Page") -> None:
     with prolific.simulator(seed=5, start=datetime.now(UTC), options=prolific.Options(currency="USD")) as sim:
-        stage.world("free")
-        posting = stage.world("offer", "prolific", sim.url)["postings"]["prolific"]
-        stage.world("fill")
+        open_world.fill(kept=False)
+        posting = stage.offer("prolific", sim.url)
+        open_world.fill(kept=True)
         page.goto(sim.control.take(posting=posting["external_id"])["url"])
         page.wait_for_selector('[data-page="trouble"][data-code="full"]')
         assert violations(page, AXE.read_text()) == []

@@ -3,7 +3,7 @@ screen reader that tell what the page tells and no more."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -27,6 +27,13 @@ MOTION = """() => ({
 })"""
 LOOK = "e => { const s = getComputedStyle(e); return [s.color, s.backgroundColor, s.borderColor].join() }"
 STILL = {"running": 0, "declared": []}
+WISHES: tuple[Literal["reduce", "no-preference"], ...] = ("reduce", "no-preference")
+SCHEMES: tuple[Literal["dark", "light"], ...] = ("dark", "light")
+
+
+@pytest.fixture
+def page(tab: Page) -> Page:
+    return tab
 
 
 def trial(page: Page, **changes: Any) -> staged.Stage:
@@ -36,27 +43,27 @@ def trial(page: Page, **changes: Any) -> staged.Stage:
     return stage
 
 
-@pytest.mark.parametrize("wish", ["reduce", "no-preference"])
-def test_nothing_moves_whatever_is_wished(page: Page, wish: Any) -> None:
-    page.emulate_media(reduced_motion=wish)
+def stands_still(page: Page) -> None:
+    for wish in WISHES:
+        page.emulate_media(reduced_motion=wish)
+        assert page.evaluate("w => matchMedia(`(prefers-reduced-motion: ${w})`).matches", wish)
+        assert page.evaluate(MOTION) == STILL, wish
+
+
+def test_nothing_moves_whatever_is_wished_and_what_moves_is_seen(page: Page) -> None:
     stage = trial(page)
-    assert page.evaluate("w => matchMedia(`(prefers-reduced-motion: ${w})`).matches", wish)
-    assert page.evaluate(MOTION) == STILL
+    stands_still(page)
     stage.press("Space")
     page.locator(".reservoir-toggle").click()
     page.locator(".tile").last.click()
-    assert page.evaluate(MOTION) == STILL
+    stands_still(page)
     page.locator(".tool").first.click()
-    assert page.evaluate(MOTION) == STILL
-
-
-def test_motion_that_was_planted_is_seen(page: Page) -> None:
-    trial(page)
+    stands_still(page)
     page.add_style_tag(content=".answer { transition: background 0.2s }")
     assert page.evaluate(MOTION)["declared"] != []
 
 
-@pytest.mark.parametrize("scheme", ["dark", "light"])
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_theme_of_high_contrast_tells_every_state_of_an_answer(page: Page, scheme: Any) -> None:
     page.emulate_media(forced_colors="active", color_scheme=scheme)
     trial(page, min_view_ms=3_600_000)
@@ -91,7 +98,6 @@ def test_a_screen_reader_hears_what_the_page_shows(page: Page) -> None:
         page.get_by_role("button", name="Example 1: the machine's answer was Husky. Bars: fur .4").count()
         == 1
     )
-    page.unroute("**/*")
     facts = staged.facts(definition())
     read = staged.predict(TEXTS, text=staged.words(40))
     staged.Stage(page, staged.state(facts, [read])).open()

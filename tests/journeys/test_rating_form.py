@@ -13,7 +13,7 @@ from tests.experiments.definitions import definition
 from tests.journeys import staged
 from tests.journeys.geometry import axe_findings, faults_of
 from tests.journeys.test_contrast import COLOURS, contrast
-from tests.journeys.test_preferences import MOTION, STILL
+from tests.journeys.test_preferences import MOTION, SCHEMES, STILL, WISHES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -60,6 +60,11 @@ EDGES = """all => all.map((e) => {
     const box = e.getBoundingClientRect();
     return [box.left, box.top, box.right, box.bottom];
 })"""
+
+
+@pytest.fixture
+def page(tab: Page) -> Page:
+    return tab
 
 
 def opened(page: Page, shown: Any, size: tuple[int, int], *trials: Any, **facts: Any) -> staged.Stage:
@@ -117,7 +122,6 @@ def test_in_a_smaller_window_something_is_not_seen_whole(page: Page, shown: Any)
     lower = (window.width_px, window.height_px - BELOW_PX)
     opened(page, shown, lower)
     assert unseen(page, lower)
-    page.unroute("**/*")
     narrower = (window.width_px - BELOW_PX, window.height_px)
     opened(page, shown, narrower)
     targets = page.eval_on_selector_all(".point", SIDES)
@@ -234,7 +238,7 @@ def test_by_what_a_screen_reader_is_told_alone(page: Page) -> None:
     assert set(row["value"].values()) == {4}
 
 
-def test_axe_finds_nothing_in_any_state(page: Page) -> None:
+def test_axe_finds_nothing_in_any_state_and_nothing_moves_by_itself(page: Page) -> None:
     opened(page, RATING, (1280, 800))
     assert axe_findings(page) == []
     page.locator(".rating .button").click()
@@ -243,18 +247,12 @@ def test_axe_finds_nothing_in_any_state(page: Page) -> None:
         page.keyboard.press("1")
     page.locator(".rating .button.primary").wait_for()
     assert axe_findings(page) == []
+    for wish in WISHES:
+        page.emulate_media(reduced_motion=wish)
+        assert page.evaluate(MOTION) == STILL, wish
 
 
-@pytest.mark.parametrize("wish", ["reduce", "no-preference"])
-def test_nothing_moves_by_itself(page: Page, wish: Any) -> None:
-    page.emulate_media(reduced_motion=wish)
-    opened(page, RATING, (1280, 800))
-    for _ in range(6):
-        page.keyboard.press("1")
-    assert page.evaluate(MOTION) == STILL
-
-
-@pytest.mark.parametrize("scheme", ["dark", "light"])
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_theme_of_high_contrast_tells_which_point_was_taken(page: Page, scheme: Any) -> None:
     page.emulate_media(forced_colors="active", color_scheme=scheme)
     opened(page, RATING, (1280, 800))

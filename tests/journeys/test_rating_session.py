@@ -17,7 +17,7 @@ from tests.journeys.visitor import FORM, Visitor
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-    from tests.services import WebServer
+    from tests.journeys.conftest import Site
 
 pytestmark = pytest.mark.browser
 
@@ -57,7 +57,7 @@ class Rater(Visitor):
 
 
 def test_the_answers_of_the_keyboard_are_those_that_are_stored(
-    study: Study, server: WebServer, page: Page
+    study: Study, server: Site, page: Page
 ) -> None:
     practice = [row["answer"] for row in study.practice if not row["example"]]
     rater = Rater(page, practice, {})

@@ -3,6 +3,7 @@ moves between the parts with and without a region; in Chromium."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -58,6 +59,20 @@ requestAnimationFrame(look);
 """Notes what each frame of the display shows, whenever that is something else than in the frame before."""
 
 
+@pytest.fixture
+def page(tab: Page) -> Page:
+    return tab
+
+
+@pytest.fixture
+def watched(browser: Browser) -> Iterator[Page]:
+    """A page that notes what each frame shows."""
+    page = browser.new_page()
+    page.add_init_script(WATCH)
+    yield page
+    page.close()
+
+
 def opened(page: Page, *trials: Any, size: tuple[int, int] = (1280, 800), **facts: Any) -> staged.Stage:
     page.set_viewport_size({"width": size[0], "height": size[1]})
     shown = staged.state(staged.facts(REVIEW, legend=None, **facts), trials or [staged.review()])
@@ -97,9 +112,9 @@ def test_a_lower_window_does_not_hold_it(page: Page, window: Any) -> None:
     assert page.evaluate("document.documentElement.scrollHeight") > lower[1]
 
 
-def test_they_come_one_at_a_time_each_at_once_after_a_blank(page: Page) -> None:
+def test_they_come_one_at_a_time_each_at_once_after_a_blank(watched: Page) -> None:
     """No page stands between two, and no frame shows a picture without its answer, or the other way round."""
-    page.add_init_script(WATCH)
+    page = watched
     trials = [staged.review("7"), staged.review("3", marked=False), staged.review("9")]
     stage = opened(page, *trials, gap_ms=200)
     for key in "fjj":
@@ -119,7 +134,7 @@ def test_the_page_before_a_part_says_how_many_follow_and_nothing_else(page: Page
     trials = [staged.review(), staged.review(), staged.instructed("Press J.")]
     shown = staged.state(staged.facts(REVIEW, legend=None), trials)
     stage = staged.Stage(page, {**shown, "block": {**shown["block"], "count": 2}}, one_by_one=True)
-    page.goto(f"{staged.SITE}/join/staged/")
+    page.goto(stage.url)
     page.locator("[data-page=block] .button.primary:not(:disabled)").wait_for()
     assert page.locator("[data-page=block] h1").inner_text() == "Part 1 of 2"
     assert page.locator("[data-page=block] li").all_inner_texts() == [
@@ -130,8 +145,8 @@ def test_the_page_before_a_part_says_how_many_follow_and_nothing_else(page: Page
     assert page.locator(".line").inner_text() == "Part 1 of 2 · Task 1 of 3"
 
 
-def test_a_slow_network_leaves_the_page_blank_and_then_says_so(page: Page) -> None:
-    page.add_init_script(WATCH)
+def test_a_slow_network_leaves_the_page_blank_and_then_says_so(watched: Page) -> None:
+    page = watched
     stage = opened(page, staged.review("7"), staged.review("3"), gap_ms=100)
     held: list[Route] = []
     page.route("**/api/session/", lambda route: held.append(route))

@@ -17,8 +17,8 @@ from experiments.selectors import definition_of
 from experiments.stages import freeze
 from experiments.window import windows_of
 from tests.experiments.protocols import ASSISTED, REVIEW, SENTENCES, SOLVE, TURING, USES, solved, write
+from tests.journeys.conftest import Site
 from tests.journeys.geometry import axe_findings, faults_of
-from tests.services import WebServer
 from tests.world import opened_study, silent, write_study
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def is_let_in(study: Study, window: Window) -> bool:
 
 @pytest.mark.long
 @pytest.mark.apart
-def test_every_page_fits_every_window(study: Study, server: WebServer, browser: Browser) -> None:
+def test_every_page_fits_every_window(study: Study, server: Site, browser: Browser) -> None:
     faults: list[str] = []
     looked: Counter[str] = Counter()
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.journeys.conftest import world
+from tests import open_world
+from tests.journeys.conftest import Site
 from tests.journeys.visitor import Visitor
-from tests.services import WebServer
 from tests.world import draw_images
 
 if TYPE_CHECKING:
@@ -25,24 +25,24 @@ WIDE = 'dataset = { name = "folder", path = "wide/images", people_share = 1.0 }'
 
 
 @pytest.fixture
-def opened(project_env: dict[str, str], tmp_path: Path) -> dict[str, Any]:
+def opened(rows: None, tmp_path: Path) -> dict[str, Any]:
     """The small study with pictures three wide and two high, whose sides the network does not see."""
     draw_images(tmp_path / "small" / "wide")
     for file in (tmp_path / "small" / "wide").rglob("*.png"):
         with Image.open(file) as square:
             wide = np.pad(np.asarray(square), ((0, 0), (8, 8), (0, 0)), mode="reflect")
         Image.fromarray(wide).resize((960, 640), Image.Resampling.BICUBIC).save(file)
-    return world(project_env, "open", str(tmp_path / "small"), WIDE)
+    return open_world.opened(tmp_path / "small", WIDE, "gap_ms = 0")
 
 
 def test_a_wide_picture_is_sharp_and_undistorted_on_every_display(
-    served: WebServer, opened: dict[str, Any], browser: Browser
+    site: Site, opened: dict[str, Any], browser: Browser
 ) -> None:
     for ratio in (1, 2):
         context = browser.new_context(viewport={"width": 1280, "height": 800}, device_scale_factor=ratio)
         visitor = Visitor(context.new_page(), opened["practice"], opened["quiz"])
         try:
-            visitor.arrive(f"{served.url}/join/small/?person=ada{ratio}&submission=s{ratio}")
+            visitor.arrive(f"{site.url}/join/small/?person=ada{ratio}&submission=s{ratio}")
             while visitor.settle() != "trial" or visitor.practised < len(visitor.practice):
                 visitor.step()
             pictures = visitor.page.locator(".board .picture img").all()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +13,6 @@ from experiments.kinds import get_kind
 from experiments.window import NAMED_LINE_PX, PHONE, STACKED_MAX_PX, TEXT_CHARACTERS, board_of, windows_of
 from tests.experiments.definitions import definition
 from tests.journeys import staged
-from tests.services import ROOT
 from tests.toy.tables import registered
 
 if TYPE_CHECKING:
@@ -39,6 +35,16 @@ SLACK_PX = 90
 MOST_OF_A_TILE_PX = 100
 GERMAN = "Dies ist keine Bildfrage. Bitte drücken Sie die Taste J."
 Box = tuple[str, float, float, float, float]
+Size = tuple[int, int]
+COMMON: tuple[Size, ...] = ((1366, 625), (1280, 800), (640, 400), (1920, 1080))
+"""1280 x 800 at 200 % is 640 x 400."""
+ROOMY: tuple[Size, ...] = ((1280, 800), (1920, 1080), (1024, 768))
+NARROW: tuple[Size, ...] = ((572, 378), (640, 400), (1366, 625), (390, 664))
+
+
+@pytest.fixture
+def page(tab: Page) -> Page:
+    return tab
 
 
 def study(design: dict[str, Any], classes: tuple[str, ...] = ("husky", "wolf"), **tables: Any) -> Any:
@@ -95,9 +101,9 @@ def trials(shown: Any) -> list[dict[str, Any]]:
     ]
 
 
-def boards(page: Page, shown: Any, size: tuple[int, int]) -> Iterator[str]:
-    """Every kind of trial of a study, one after the other, in a window of that size."""
-    page.set_viewport_size({"width": size[0], "height": size[1]})
+def boards(page: Page, shown: Any, size: Size) -> Iterator[str]:
+    """Every kind of trial of a study, one after the other, from a window of that size, which is kept."""
+    sized(page, size)
     rows = trials(shown)
     is_alone = any(get_kind(row["kind"]).is_alone for row in rows)
     stage = staged.Stage(page, staged.state(staged.facts(shown), rows), one_by_one=is_alone)
@@ -106,19 +112,30 @@ def boards(page: Page, shown: Any, size: tuple[int, int]) -> Iterator[str]:
         # Between two trials the page is blank, and nothing is wrong with it.
         page.wait_for_selector(".board :is(.answer, .next)")
         yield row["kind"]
+        sized(page, size)
         key = page.locator(".answer").first.get_attribute("aria-keyshortcuts") or ""
         is_guess = row["content"].get("label", "") is None
         if is_guess:
             stage.guess(key)
             yield "revealed"
+            sized(page, size)
         if row is not rows[-1]:
             stage.press("Space" if is_guess else key)
         if is_guess and not is_alone:
             stage.go_on("untold")
-    page.unroute("**/*")
 
 
-def faults(page: Page, size: tuple[int, int]) -> list[object]:
+def sized(page: Page, size: Size) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+
+
+def faults_in(page: Page, size: Size) -> list[object]:
+    """What is wrong in a window of that size."""
+    sized(page, size)
+    return faults(page, size)
+
+
+def faults(page: Page, size: Size) -> list[object]:
     """What lies outside the window, what overlaps, what is cut, and whether the page scrolls."""
     width, height = size
     boxes: list[Box] = page.evaluate(BOXES, list(PLACES[1:]))
@@ -145,27 +162,38 @@ def test_a_whole_trial_fits_the_window_that_is_computed(page: Page, name: str) -
     """Upright like a phone, too, with the examples below the answers. In a lower one, something does not."""
     shown = STUDIES[name].model_copy(update={"device": DeviceTable(phones=True)})
     wide, upright = windows_of(shown)
-    for window in (wide, *([upright] if upright.width_px <= STACKED_MAX_PX else [])):
-        size = (window.width_px, window.height_px)
-        for board in boards(page, shown, size):
-            assert faults(page, size) == [], (name, board, size)
+    windows = (wide, *([upright] if upright.width_px <= STACKED_MAX_PX else []))
+    # Answers that are named are reckoned in wide letters, which may take a line more for each of them.
+    slack = SLACK_PX + board_of(shown).says * NAMED_LINE_PX
+    too_low = {(window.width_px, window.height_px - slack) for window in windows}
+    for board in boards(page, shown, (wide.width_px, wide.height_px)):
+        for window in windows:
+            size = (window.width_px, window.height_px)
+            assert faults_in(page, size) == [], (name, board, size)
             drawn = page.eval_on_selector_all(".picture img", SIZES)
             assert all(px >= board_of(shown).least_px for px in drawn), (board, drawn)
-        # Answers that are named are reckoned in wide letters, which may take a line more for each of them.
-        slack = SLACK_PX + board_of(shown).says * NAMED_LINE_PX
-        lower = (window.width_px, window.height_px - slack)
-        assert any(faults(page, lower) for _ in boards(page, shown, lower)), (name, lower)
+        too_low -= {lower for lower in too_low if faults_in(page, lower)}
+    assert too_low == set(), "in none of these is anything wrong"
 
 
-@pytest.mark.parametrize("size", [(1366, 625), (1280, 800), (640, 400), (1920, 1080)])
-def test_a_whole_trial_fits_common_windows_and_a_page_at_twice_its_size(
-    page: Page, size: tuple[int, int]
-) -> None:
-    """1280 x 800 at 200 % is 640 x 400."""
+def test_a_whole_trial_fits_common_windows_and_asks_where_every_trial_asks(page: Page) -> None:
+    """Two answers more need no other place, if the window has room for them; and the middle stays also in a
+    window that is narrower than the board with the examples on both sides."""
     shown = STUDIES["two answers"]
-    assert windows_of(shown)[0].holds(*size)
-    for board in boards(page, shown, size):
-        assert faults(page, size) == [], (board, size)
+    assert all(windows_of(shown)[0].holds(*size) for size in COMMON)
+    places: dict[Size, dict[str, tuple[float, float]]] = {}
+    for board in boards(page, shown, COMMON[0]):
+        for size in COMMON:
+            assert faults_in(page, size) == [], (board, size)
+        for size in {*ROOMY, *NARROW}:
+            sized(page, size)
+            places.setdefault(size, {})[board] = place_of_question(page)
+    assert all(set(of) == {"learn", "predict", "instructed"} for of in places.values())
+    for size in ROOMY:
+        assert len({top for _, top in places[size].values()}) == 1, (size, places[size])
+    for size in NARROW:
+        middles = [middle for middle, _ in places[size].values()]
+        assert max(middles) - min(middles) < 1, (size, middles)
 
 
 @pytest.mark.parametrize("name", ["two answers", "overlay"])
@@ -183,52 +211,26 @@ def test_a_whole_trial_fits_a_phone_if_the_study_lets_it_in(page: Page, name: st
             assert page.locator(".tile").first.bounding_box()["y"] < PHONE[1] - MOST_OF_A_TILE_PX  # type: ignore[index]
 
 
-@pytest.fixture(scope="module")
-def toy_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page with a lab's own kind, which shows a pair of pictures below a text."""
-    built = tmp_path_factory.mktemp("toy") / "page"
-    subprocess.run(
-        [shutil.which("npx") or "npx", "vite", "build", "--outDir", str(built), "--emptyOutDir"],
-        cwd=ROOT / "frontend",
-        env={**os.environ, "LEGIBLE_PLUGINS": str(ROOT / "tests" / "toy" / "frontend")},
-        check=True,
-        capture_output=True,
-    )
-    return built
-
-
 def test_a_pair_below_a_text_fits_the_window_that_is_computed(page: Page, toy_page: Path) -> None:
-    with registered():
-        shown = study({}, ("one", "several", "unsure"), paradigm="toy")
-        [window] = windows_of(shown)
-        facts = staged.facts(shown)
     content = {
         **{"text": staged.words(TEXT_CHARACTERS), "pair": [staged.media("i"), staged.media("i")]},
         "choices": staged.choices(["One", "Several", "Unsure"]),
     }
-    size = (window.width_px, window.height_px)
-    page.set_viewport_size({"width": size[0], "height": size[1]})
     trial = {"kind": "sort", "phase": "test", "content": content}
-    staged.Stage(page, staged.state(facts, [trial]), toy_page).open()
+    with registered():
+        shown = study({}, ("one", "several", "unsure"), paradigm="toy")
+        [window] = windows_of(shown)
+        facts = staged.facts(shown)
+        size = (window.width_px, window.height_px)
+        sized(page, size)
+        stage = staged.Stage(page, staged.state(facts, [trial]), toy_page)
+        stage.open()
+        stage.close()
     assert page.locator(".pair img").count() == 2
     assert faults(page, size) == []
     assert min(page.eval_on_selector_all(".picture img", SIZES)) >= facts["picture_px"] / 2
-    page.set_viewport_size({"width": size[0], "height": size[1] - SLACK_PX})
-    assert faults(page, (size[0], size[1] - SLACK_PX)) != []
-
-
-@pytest.mark.parametrize("size", [(1280, 800), (1920, 1080), (1024, 768)])
-def test_a_check_asks_where_every_trial_asks(page: Page, size: tuple[int, int]) -> None:
-    """Two answers more need no other place, if the window has room for them."""
-    tops = {board: place_of_question(page)[1] for board in boards(page, STUDIES["two answers"], size)}
-    assert set(tops) == {"learn", "predict", "instructed"} and len(set(tops.values())) == 1, tops
-
-
-@pytest.mark.parametrize("size", [(572, 378), (640, 400), (1366, 625), (390, 664)])
-def test_the_middle_stays_from_trial_to_trial(page: Page, size: tuple[int, int]) -> None:
-    """Also in a window that is narrower than the board with the examples on both sides."""
-    middles = [place_of_question(page)[0] for _ in boards(page, STUDIES["two answers"], size)]
-    assert len(middles) == 3 and max(middles) - min(middles) < 1, middles
+    lower = (size[0], size[1] - SLACK_PX)
+    assert faults_in(page, lower) != []
 
 
 def place_of_question(page: Page) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from tests.journeys import staged
 from tests.journeys.geometry import axe_findings, faults_of
 from tests.journeys.hands import draw_by_finger
 from tests.journeys.test_contrast import COLOURS, contrast
-from tests.journeys.test_preferences import MOTION, STILL
+from tests.journeys.test_preferences import MOTION, SCHEMES, STILL, WISHES
 from tests.journeys.test_rating_form import hidden
 
 if TYPE_CHECKING:
@@ -24,6 +24,11 @@ pytestmark = pytest.mark.browser
 
 GRID = 28
 Size = tuple[int, int]
+
+
+@pytest.fixture
+def page(tab: Page) -> Page:
+    return tab
 
 
 def study(answers: tuple[str, ...] = staged.DIGITS, **design: Any) -> Any:
@@ -145,41 +150,58 @@ def states(page: Page) -> Any:
     yield AT_THE_KEYBOARD
 
 
-@pytest.mark.parametrize("size", COMMON, ids=str)
-def test_a_whole_task_fits_common_windows_and_nothing_moves(page: Page, size: Size) -> None:
-    assert any(window.holds(*size) for window in windows_of(USUAL[0]))
-    opened(page, size=size)
-    first = page.evaluate(PLACES)
+def sized(page: Page, size: Size) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+
+
+def looked(page: Page, size: Size, state: str) -> Any:
+    """Nothing is wrong in a window of that size; where the parts are."""
+    sized(page, size)
+    assert unseen(page, state, size) == [], (state, size)
+    assert faults_of(page, is_trial=False) == [], (state, size)
+    assert page.evaluate(HEIGHT) <= size[1], (state, size)
+    return page.evaluate(PLACES)
+
+
+def test_a_whole_task_fits_common_windows_and_nothing_moves(page: Page) -> None:
+    """Each state in each window. The places are those that a window of that size gives from the start."""
+    assert all(any(window.holds(*size) for window in windows_of(USUAL[0])) for size in COMMON)
+    opened(page, size=COMMON[0])
+    first = {size: looked(page, size, "at first") for size in COMMON}
+    sized(page, COMMON[1])
     for state in states(page):
-        assert unseen(page, state, size) == [], state
-        assert faults_of(page, is_trial=False) == [], state
-        assert page.evaluate(PLACES) == first, state
-    assert page.evaluate(HEIGHT) <= size[1]
+        assert {size: looked(page, size, state) for size in COMMON} == first, state
+        sized(page, COMMON[1])
+    for size in (COMMON[0], PHONE):
+        opened(page, size=size)
+        assert looked(page, size, "at first") == first[size], "whatever window it was opened in"
 
 
-@pytest.mark.parametrize("upright", [False, True], ids=["wide", "upright"])
 @pytest.mark.parametrize("name", STUDIES)
-def test_a_whole_task_fits_the_window_that_is_computed(page: Page, name: str, upright: bool) -> None:
+def test_a_whole_task_fits_the_window_that_is_computed(page: Page, name: str) -> None:
     """In a lower one, something does not fit."""
     shown, answers = STUDIES[name]
-    window, marked = windows_of(shown)[upright], marked_of(shown)
+    marked = marked_of(shown)
     assert isinstance(marked, Marked)
-    assert upright is (window.width_px <= STACKED_MAX_PX)
-    size = (window.width_px, window.height_px)
-    opened(page, (shown, answers), size)
+    wide, upright = windows_of(shown)
+    assert upright.width_px <= STACKED_MAX_PX < wide.width_px
+    sizes = [(window.width_px, window.height_px) for window in (wide, upright)]
+    opened(page, (shown, answers), sizes[0])
     for state in states(page):
-        assert unseen(page, state, size) == [], (state, size)
-        assert faults_of(page, is_trial=False) == [], (state, size)
-    assert page.evaluate(HEIGHT) <= size[1], size
-    [(width, height)] = page.eval_on_selector_all(".plate", SIZES)
-    assert width == height >= marked.least_px
-    for target in page.eval_on_selector_all(".mark-tool, .choice, .sending .button", SIZES):
-        assert min(target) >= 44, target
-    # A window with the lower frame may hold what a slightly higher one does not.
-    least = LOW_MAX_PX + 1 if size[1] > LOW_MAX_PX else 0
-    lower = (size[0], max(size[1] - SLACK_PX, least))
-    page.set_viewport_size({"width": lower[0], "height": lower[1]})
-    assert page.evaluate(HEIGHT) > lower[1], (name, lower)
+        for size in sizes:
+            looked(page, size, state)
+        sized(page, sizes[0])
+    for size in sizes:
+        sized(page, size)
+        [(width, height)] = page.eval_on_selector_all(".plate", SIZES)
+        assert width == height >= marked.least_px, size
+        for target in page.eval_on_selector_all(".mark-tool, .choice, .sending .button", SIZES):
+            assert min(target) >= 44, (size, target)
+        # A window with the lower frame may hold what a slightly higher one does not.
+        least = LOW_MAX_PX + 1 if size[1] > LOW_MAX_PX else 0
+        lower = (size[0], max(size[1] - SLACK_PX, least))
+        sized(page, lower)
+        assert page.evaluate(HEIGHT) > lower[1], (name, lower)
 
 
 def test_by_the_mouse_alone(page: Page) -> None:
@@ -331,26 +353,25 @@ def test_cannot_say_is_sent_without_the_marks(page: Page) -> None:
     assert page.locator(".line").inner_text() == "Task 2 of 2"
 
 
-def test_axe_finds_nothing_in_any_state(page: Page) -> None:
+def test_axe_finds_nothing_in_any_state_and_nothing_moves_by_itself(page: Page) -> None:
     opened(page)
     for state in states(page):
         assert axe_findings(page) == [], state
+        for wish in WISHES:
+            page.emulate_media(reduced_motion=wish)
+            assert page.evaluate(MOTION) == STILL, (state, wish)
 
 
-@pytest.mark.parametrize("wish", ["reduce", "no-preference"])
-def test_nothing_moves_by_itself(page: Page, wish: Any) -> None:
-    page.emulate_media(reduced_motion=wish)
-    opened(page)
-    for state in states(page):
-        assert page.evaluate(MOTION) == STILL, state
-
-
-@pytest.mark.parametrize("scheme", ["dark", "light"])
-def test_a_theme_of_high_contrast_tells_what_is_chosen(page: Page, scheme: Any) -> None:
-    page.emulate_media(forced_colors="active", color_scheme=scheme)
+def test_a_theme_of_high_contrast_tells_what_is_chosen(page: Page) -> None:
     opened(page)
     draw(page, (4, 4), (20, 4))
     page.keyboard.press("2")
+    for scheme in SCHEMES:
+        page.emulate_media(forced_colors="active", color_scheme=scheme)
+        tells_what_is_chosen(page, scheme)
+
+
+def tells_what_is_chosen(page: Page, scheme: str) -> None:
     look = "e => { const s = getComputedStyle(e); return [s.backgroundColor, s.color].join() }"
     for chosen, other in (
         (".choice:nth-child(3)", ".choice:nth-child(4)"),
@@ -362,14 +383,16 @@ def test_a_theme_of_high_contrast_tells_what_is_chosen(page: Page, scheme: Any) 
             assert contrast(colour, behind) >= (4.5 if what == "text" else 3), (scheme, what)
 
 
-@pytest.mark.parametrize("size", [(1366, 625), (640, 400), (390, 844)], ids=str)
-def test_the_interface_is_whole_in_german(page: Page, size: Size) -> None:
+def test_the_interface_is_whole_in_german(page: Page) -> None:
     german = USUAL[0].model_copy(update={"language": "de"})
-    opened(page, (german, staged.DIGITS), size, language="de")
+    opened(page, (german, staged.DIGITS), language="de")
     assert page.locator(".line").inner_text() == "Aufgabe 1 von 2"
     for state in states(page):
-        assert faults_of(page, is_trial=False) == [], state
-        assert unseen(page, state, size) == [], state
+        for size in ((1366, 625), (640, 400), (390, 844)):
+            sized(page, size)
+            assert faults_of(page, is_trial=False) == [], (state, size)
+            assert unseen(page, state, size) == [], (state, size)
+        sized(page, (1280, 800))
 
 
 def test_marks_stay_when_the_time_of_the_picture_is_over(page: Page) -> None:

@@ -19,10 +19,10 @@ pytestmark = pytest.mark.browser
 
 READY = ".solving:not([data-done]) .plate:not([aria-disabled])"
 STROKES = {cell(column, row) for column in range(4, 9) for row in (4, 20)}
-KEPT = """words => new Promise((done) => {
+KEPT = """([sitting, words]) => new Promise((done) => {
     const opening = indexedDB.open("legible", 1);
     const look = () => {
-        const asked = opening.result.transaction("notes").objectStore("notes").get(["canned", "draft"]);
+        const asked = opening.result.transaction("notes").objectStore("notes").get([sitting, "draft"]);
         asked.onsuccess = () => (asked.result?.includes(words) ? done() : setTimeout(look, 5));
     };
     opening.onsuccess = look;
@@ -34,6 +34,11 @@ KEPT = """words => new Promise((done) => {
 def canned() -> Iterator[Canned]:
     with served(with_trials("solve", [staged.solve()["content"], staged.solve()["content"]])) as opened:
         yield opened
+
+
+@pytest.fixture
+def page(tab: Page) -> Page:
+    return tab
 
 
 def begin(page: Page, canned: Canned) -> None:
@@ -67,7 +72,7 @@ def test_marks_and_answer_survive_a_reload(page: Page, canned: Canned) -> None:
     draw(page, (4, 4), (8, 4))
     draw(page, (4, 20), (8, 20))
     page.keyboard.press("7")
-    page.evaluate(KEPT, '"choice\\":\\"7')
+    page.evaluate(KEPT, [canned.name, '"choice\\":\\"7'])
     page.reload()
     words = page.locator("[data-page=block]").inner_text()
     assert "Welcome back" not in words, "it is the first trial of the part"
@@ -89,7 +94,7 @@ def test_a_stroke_survives_a_reload_in_its_middle(page: Page, canned: Canned) ->
     page.mouse.move(*at(page, 4, 4))
     page.mouse.down()
     page.mouse.move(*at(page, 8, 4), steps=4)
-    page.evaluate(KEPT, "116")
+    page.evaluate(KEPT, [canned.name, "116"])
     page.reload()
     page.mouse.up()
     go_on(page)
@@ -125,7 +130,7 @@ def test_what_was_marked_without_a_network_survives_a_reload(page: Page, canned:
     draw(page, (4, 4), (8, 4))
     draw(page, (4, 20), (8, 20))
     page.keyboard.press("7")
-    page.evaluate(KEPT, '"choice\\":\\"7')
+    page.evaluate(KEPT, [canned.name, '"choice\\":\\"7'])
     page.context.set_offline(False)
     page.reload()
     go_on(page)
@@ -140,8 +145,8 @@ def test_coming_back_to_a_begun_task_says_that_it_is_kept(page: Page, canned: Ca
     solved(page, canned)
     page.wait_for_selector(READY)
     draw(page, (4, 4), (8, 4))
-    page.evaluate(KEPT, '"trial":"2"')
-    canned.state["next"] = 1
+    page.evaluate(KEPT, [canned.name, '"trial":"2"'])
+    canned.told["next"] = 1
     page.reload()
     words = page.locator("[data-page=block]").inner_text()
     assert "Welcome back" in words and "What you had begun there is kept too." in words

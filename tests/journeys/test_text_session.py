@@ -12,9 +12,9 @@ from analysis.tables import read_frames
 from experiments.models import Event, Response, Session, Study, Trial
 from experiments.selectors import definition_of
 from tests.experiments.protocols import SENTENCES, TURING, write
+from tests.journeys.conftest import Site
 from tests.journeys.geometry import axe_findings, faults_of
 from tests.journeys.visitor import NEXT, Visitor
-from tests.services import WebServer
 from tests.world import opened_study
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def visitor(page: Page, study: Study) -> Visitor:
     return Visitor(page, [row["answer"] for row in study.practice if not row["example"]], {})
 
 
-def arrive(visitor: Visitor, server: WebServer, person: str) -> None:
+def arrive(visitor: Visitor, server: Site, person: str) -> None:
     visitor.arrive(f"{server.url}/join/letters/?person={person}&submission=s-{person}")
 
 
@@ -58,11 +58,13 @@ def labels(study: Study, trials: list[Trial]) -> list[str]:
 
 
 def test_a_session_by_keyboard_stores_guesses_and_reveals_what_the_model_says(
-    visitor: Visitor, server: WebServer, study: Study
+    visitor: Visitor, server: Site, study: Study
 ) -> None:
+    """The first guess without a connection, the second with a reload before and after going on."""
     arrive(visitor, server, "ada")
     seen: set[str] = set()
     while (here := visitor.settle()) != "finish":
+        is_guessing = here == "trial" and visitor.practised == len(visitor.practice)
         if here == "trial":
             count = visitor.page.locator(".board:not([data-done]) .answer").count()
             here = f"trial with {count} answers, {len(visitor.told)} told, {visitor.practised} practised"
@@ -74,7 +76,12 @@ def test_a_session_by_keyboard_stores_guesses_and_reveals_what_the_model_says(
             assert (len(visitor.pressed), len(visitor.told)) == (TRAIN, TRAIN), "after the last reveal"
             said = visitor.page.locator("[data-page=untold]").inner_text()
             assert f"You have done {TRAIN} examples" in said and f"{TEST} texts" in said
-        visitor.step()
+        if is_guessing and not visitor.pressed:
+            guesses_without_a_connection(visitor)
+        elif here == "revealed" and len(visitor.pressed) == 2:
+            loads_again_before_and_after_going_on(visitor)
+        else:
+            visitor.step()
     assert "untold" in seen
     session = Session.objects.select_related("slot").get()
     assert session.state == "finished" and session.verdict == "passed"
@@ -87,29 +94,42 @@ def test_a_session_by_keyboard_stores_guesses_and_reveals_what_the_model_says(
     assert all(row.context["frames"] >= 1 and row.context["onset_ms"] > 0 for row in answers)
     assert {row.context["input"] for row in answers} == {"keyboard"}
     assert all(row.shown_ms >= row.rt_ms > 0 for row in answers)
-    revealed = Event.objects.filter(session=session, kind="revealed").order_by("at_ms")
-    assert [event.trial_id for event in revealed] == [trial.pk for trial in trials]
+    # Their times begin anew with each page that is loaded.
+    revealed = list(Event.objects.filter(session=session, kind="revealed"))
+    assert len(revealed) == TRAIN and {event.trial_id for event in revealed} == {trial.pk for trial in trials}
     frame = read_frames(study).trials.sort_values("trial_index")
-    told_ms = [event.detail["shown_ms"] for event in revealed]
-    assert frame.loc[frame["kind"] == "learn", "revealed_ms"].tolist() == told_ms and min(told_ms) > 0
+    told_ms = {event.trial_id: event.detail["shown_ms"] for event in revealed}
+    learnt = frame.loc[frame["kind"] == "learn", "revealed_ms"].tolist()
+    assert learnt == [told_ms[trial.pk] for trial in trials] and min(learnt) > 0
     assert frame.loc[frame["kind"] != "learn", "revealed_ms"].isna().all()
 
 
-def test_a_reload_before_going_on_shows_the_reveal_again_and_one_after_it_does_not(
-    visitor: Visitor, server: WebServer, study: Study
-) -> None:
+def guesses_without_a_connection(visitor: Visitor) -> None:
+    """It waits calmly, and nothing is lost."""
     page = visitor.page
-    arrive(visitor, server, "ben")
-    visitor.walk("finish", answers=1)
+    page.context.set_offline(True)
+    visitor.answer()
+    page.locator(".strip").filter(has_text="1 answer is kept here").wait_for()
+    page.locator(".ask").filter(has_text="on its way").wait_for()
+    assert page.locator(".text p").count() == 1 and page.locator(NEXT).count() == 0
+    assert axe_findings(page) == []
+    assert Response.objects.count() == 0
+    page.context.set_offline(False)
     assert visitor.settle() == "revealed"
+    page.locator(".strip").wait_for(state="hidden")
+
+
+def loads_again_before_and_after_going_on(visitor: Visitor) -> None:
+    """Before, what was revealed is shown again; after, it is not."""
+    page = visitor.page
     text = page.locator(".text p").inner_text()
+    told = page.locator(".label").inner_text()
     page.reload()
     assert visitor.settle() == "block"
     visitor.press_primary()
     assert visitor.settle() == "revealed"
-    assert page.locator(".text p").inner_text() == text
-    assert page.locator(".answer.pressed").get_attribute("data-value") == visitor.pressed[0]
-    told = page.locator(".label").inner_text()
+    assert page.locator(".text p").inner_text() == text and page.locator(".label").inner_text() == told
+    assert page.locator(".answer.pressed").get_attribute("data-value") == visitor.pressed[-1]
     visitor.read_reveal()
     assert visitor.settle() == "trial"
     second = page.locator(".text p").inner_text()
@@ -117,14 +137,12 @@ def test_a_reload_before_going_on_shows_the_reveal_again_and_one_after_it_does_n
     visitor.press_primary()
     assert visitor.settle() == "trial"
     assert page.locator(".text p").inner_text() == second != text
-    session = Session.objects.select_related("slot").get()
-    assert [told] == labels(study, guesses(session)[:1])
-    assert Response.objects.count() == 1
+    assert Response.objects.count() == 2
 
 
 @pytest.mark.long
 def test_between_learning_and_answering_a_page_comes_once_whatever_happens_there(
-    visitor: Visitor, server: WebServer, study: Study
+    visitor: Visitor, server: Site, study: Study
 ) -> None:
     page = visitor.page
     arrive(visitor, server, "dan")
@@ -160,26 +178,3 @@ def test_between_learning_and_answering_a_page_comes_once_whatever_happens_there
     assert [row.value["choice"] for row in answers] == visitor.pressed
     assert len(answers) == TRAIN + TEST + CHECKS
     assert [row.context["reloads"] for row in answers][TRAIN : TRAIN + 2] == [1, 1]
-
-
-def test_a_guess_without_a_connection_waits_calmly_and_loses_nothing(
-    visitor: Visitor, server: WebServer, study: Study
-) -> None:
-    page = visitor.page
-    arrive(visitor, server, "cy")
-    while visitor.settle() != "trial" or visitor.practised < len(visitor.practice):
-        visitor.step()
-    page.context.set_offline(True)
-    visitor.answer()
-    page.locator(".strip").filter(has_text="1 answer is kept here").wait_for()
-    page.locator(".ask").filter(has_text="on its way").wait_for()
-    assert page.locator(".text p").count() == 1 and page.locator(NEXT).count() == 0
-    assert axe_findings(page) == []
-    assert Response.objects.count() == 0
-    page.context.set_offline(False)
-    assert visitor.settle() == "revealed"
-    page.locator(".strip").wait_for(state="hidden")
-    visitor.walk("finish")
-    session = Session.objects.select_related("slot").get()
-    assert visitor.told == labels(study, guesses(session))
-    assert session.responses.count() == TRAIN + TEST + CHECKS

@@ -15,7 +15,7 @@ from tests.journeys.test_contrast import COLOURS as BUTTON
 from tests.journeys.test_contrast import contrast
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page, ViewportSize
 
 pytestmark = pytest.mark.browser
 
@@ -56,27 +56,32 @@ COLOURS = """() => [...document.querySelectorAll(".shaded")].map(word => {
 
 @contextmanager
 def trial(
-    browser: Browser, answers: tuple[str, ...], text: dict[str, Any], window: tuple[int, int, int]
+    tab: Page, answers: tuple[str, ...], text: dict[str, Any], window: tuple[int, int, int]
 ) -> Iterator[staged.Stage]:
     """A guess and then a test of the same text."""
     width, height, zoom = window
+    browser = tab.context.browser
+    assert browser is not None
     shown = definition({"classes": list(answers)}, paradigm="reverse_turing")
     state = staged.state(
         staged.facts(shown, legend=None), [staged.guess(answers, text), staged.predict(answers, text=text)]
     )
-    page = browser.new_page(viewport={"width": width, "height": height}, device_scale_factor=zoom)
+    size: ViewportSize = {"width": width, "height": height}
+    page = tab if zoom == 1 else browser.new_page(viewport=size, device_scale_factor=zoom)
+    page.set_viewport_size(size)
     stage = staged.Stage(page, state)
     stage.open()
     yield stage
-    page.close()
+    if page is not tab:
+        page.close()
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
 @pytest.mark.parametrize("answers", [TWO, BINS], ids=len)
 def test_nothing_moves_when_the_answer_is_revealed_and_all_is_in_sight(
-    browser: Browser, answers: tuple[str, ...], window: tuple[int, int, int]
+    tab: Page, answers: tuple[str, ...], window: tuple[int, int, int]
 ) -> None:
-    with trial(browser, answers, staged.sentence(*FILM), window) as stage:
+    with trial(tab, answers, staged.sentence(*FILM), window) as stage:
         page = stage.page
         page.locator(".answer:not([aria-disabled])").first.wait_for()
         before = page.evaluate(PLACES)
@@ -98,10 +103,10 @@ def test_nothing_moves_when_the_answer_is_revealed_and_all_is_in_sight(
         assert page.evaluate(PLACES) == before
 
 
-def test_marks_move_no_letter(browser: Browser) -> None:
+def test_marks_move_no_letter(tab: Page) -> None:
     places = []
     for text in (staged.sentence(*FILM), staged.sentence(PLAIN)):
-        with trial(browser, TWO, text, (700, 500, 1)) as stage:
+        with trial(tab, TWO, text, (700, 500, 1)) as stage:
             assert stage.page.locator(".text p").evaluate("p => p.textContent") == PLAIN
             places.append(stage.page.evaluate(LETTERS))
     assert [letter for letter, *_ in places[0]] == list(PLAIN)
@@ -110,9 +115,9 @@ def test_marks_move_no_letter(browser: Browser) -> None:
         assert marked[1:] == pytest.approx(plain[1:], abs=0.51), marked
 
 
-def test_letters_can_be_read_on_every_shade(browser: Browser) -> None:
+def test_letters_can_be_read_on_every_shade(tab: Page) -> None:
     text = staged.sentence("plain ", *((f"word{n} ", shade) for n, shade in enumerate(SHADES)))
-    with trial(browser, TWO, text, (1280, 800, 1)) as stage:
+    with trial(tab, TWO, text, (1280, 800, 1)) as stage:
         seen = [word for word in stage.page.evaluate(COLOURS) if word["behind"]]
         greys = {word["behind"][0]: contrast(word["text"], word["behind"]) for word in seen}
         assert len(greys) == len(SHADES) and min(greys.values()) >= 4.5
@@ -120,9 +125,9 @@ def test_letters_can_be_read_on_every_shade(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_theme_of_high_contrast_shows_frames_in_place_of_greys(browser: Browser, scheme: Any) -> None:
+def test_a_theme_of_high_contrast_shows_frames_in_place_of_greys(tab: Page, scheme: Any) -> None:
     text = staged.sentence("plain ", *((f"word{n} ", shade) for n, shade in enumerate(SHADES)))
-    with trial(browser, TWO, text, (1280, 800, 1)) as stage:
+    with trial(tab, TWO, text, (1280, 800, 1)) as stage:
         stage.page.emulate_media(forced_colors="active", color_scheme=scheme)
         words = stage.page.evaluate(COLOURS)[::2]
         assert all(contrast(word["text"], word["paper"]) >= 4.5 for word in words)
@@ -136,8 +141,8 @@ def test_a_theme_of_high_contrast_shows_frames_in_place_of_greys(browser: Browse
             assert pairs and all(contrast(a, b) >= 4.5 for what, a, b in pairs if what == "text"), pairs
 
 
-def test_a_screen_reader_meets_text_and_marks_and_no_answer(browser: Browser) -> None:
-    with trial(browser, TWO, staged.sentence(*FILM), (1280, 800, 1)) as stage:
+def test_a_screen_reader_meets_text_and_marks_and_no_answer(tab: Page) -> None:
+    with trial(tab, TWO, staged.sentence(*FILM), (1280, 800, 1)) as stage:
         tree = stage.page.locator("main").aria_snapshot()
         assert "Marked, the darkest first: touching, quite, two." in tree
         assert "answer: positive" not in tree

@@ -1,7 +1,7 @@
 """A protocol that no shared code knows works from its file over HTTP and Chromium to report and export.
 
-Every process is started as in a deployment; only the settings differ, which put the toy's lines into the
-tables (tests/toy/settings.py).
+The first test starts every process as in a deployment; only the settings differ, which put the toy's lines
+into the tables (tests/toy/settings.py). In the second, they are put into the tables of this process.
 """
 
 import csv
@@ -16,13 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from django.contrib.staticfiles.finders import get_finder
+from django.core.management import call_command
 
+from tests.journeys.conftest import Site, serving
 from tests.journeys.visitor import Visitor, violations
 from tests.services import WebServer, web_server
-from tests.world import draw_images
+from tests.toy.tables import registered
+from tests.world import draw_images, opened_study
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
+    from pytest_django.fixtures import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
@@ -43,13 +48,17 @@ def toy_env(project_env: dict[str, str]) -> dict[str, str]:
     return project_env
 
 
+def written(folder: Path) -> Path:
+    """The toy's study file, in a folder with all that it names."""
+    shutil.copytree(ROOT / "tests" / "toy" / "study", folder)
+    draw_images(folder)
+    return folder / "study.toml"
+
+
 @pytest.fixture
 def study(toy_env: dict[str, str], tmp_path: Path) -> Path:
     """The toy's study, open and offered on the local platform."""
-    folder = tmp_path / "study"
-    shutil.copytree(ROOT / "tests" / "toy" / "study", folder)
-    draw_images(folder)
-    path = folder / "study.toml"
+    path = written(tmp_path / "study")
     run(toy_env, "study_open", str(path))
     run(toy_env, "publish", SLUG, "--platform", "local")
     return path
@@ -101,31 +110,36 @@ def test_it_goes_from_a_file_to_report_and_export(
     assert +reported == counted and "Texts on each pile" in page
 
 
+@pytest.fixture
+def toy_site(
+    transactional_db: None, store_folder: Path, settings: "Settings", toy_page: Path, tmp_path: Path
+) -> Iterator[Site]:
+    """The toy's study, open in this process, and its own page."""
+    settings.PARTICIPANT_PAGE_DIR = toy_page
+    settings.STATICFILES_DIRS = [("participant", toy_page)]
+    get_finder.cache_clear()  # type: ignore[attr-defined]
+    with registered():
+        opened_study(written(tmp_path / "study"))
+        with serving() as site:
+            yield site
+    get_finder.cache_clear()  # type: ignore[attr-defined]
+
+
 @pytest.mark.browser
-def test_it_is_sorted_in_a_browser(
-    study: Path, toy_env: dict[str, str], tmp_path: Path, page: "Page"
-) -> None:
-    built = tmp_path / "page"
-    subprocess.run(
-        [shutil.which("npx") or "npx", "vite", "build", "--outDir", str(built), "--emptyOutDir"],
-        cwd=ROOT / "frontend",
-        env={**os.environ, "LEGIBLE_PLUGINS": str(ROOT / "tests" / "toy" / "frontend")},
-        check=True,
-        capture_output=True,
-    )
-    with web_server({**toy_env, "TOY_PAGE": str(built)}) as server:
-        visitor = Visitor(page, [], {})
-        visitor.arrive(f"{server.url}/join/{SLUG}/?person=ada&submission=s1")
-        visitor.walk("promise")
-        page.locator("input[name=promise]").check()
-        while visitor.settle() != "trial":
-            visitor.step()
-        assert page.locator(".board img").count() == 2
-        assert violations(page, AXE.read_text()) == []
-        visitor.walk("comment")
-        assert len(visitor.pressed) == TRIALS
-        visitor.press_primary()
-        assert visitor.settle() == "finish"
-    run(toy_env, "report", SLUG, "--out", str(tmp_path / "report"))
+def test_it_is_sorted_in_a_browser(toy_site: Site, tmp_path: Path, tab: "Page") -> None:
+    page = tab
+    visitor = Visitor(page, [], {})
+    visitor.arrive(f"{toy_site.url}/join/{SLUG}/?person=ada&submission=s1")
+    visitor.walk("promise")
+    page.locator("input[name=promise]").check()
+    while visitor.settle() != "trial":
+        visitor.step()
+    assert page.locator(".board img").count() == 2
+    assert violations(page, AXE.read_text()) == []
+    visitor.walk("comment")
+    assert len(visitor.pressed) == TRIALS
+    visitor.press_primary()
+    assert visitor.settle() == "finish"
+    call_command("report", SLUG, "--out", str(tmp_path / "report"))
     report = json.loads((tmp_path / "report" / "report.json").read_text())
     assert report["flow"]["finished"] == 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -10,11 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
 from stimuli.datasets.synthetic.scenarios import SyntheticDataset, open_synthetic
+from stimuli.planner import network
+from stimuli.planner.tails import Tail, cut
 from stimuli.predictors import open_predictor
 from stimuli.predictors.base import TorchPredictor
+from stimuli.predictors.interface import ImagePredictor
 from stimuli.spec import Component
 from tests.trained import trained_once
 
@@ -74,3 +79,39 @@ def _plant(name: str) -> Planted:
 @pytest.fixture(scope="session")
 def planted() -> Callable[[str], Planted]:
     return _plant
+
+
+SMALL_NETS = ("torch.nn.", "tests.stimuli.tiny")
+"""Where classes are at home of whose networks the printed form and the weights say everything."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cut_once() -> Iterator[None]:
+    """Equal small networks are cut at a layer once in a process: exporting one takes longer than to explain
+    it. What cutting does is tested in test_tails.py."""
+    made: dict[str, tuple[torch.nn.Module, Tail | None]] = {}
+
+    def remembered(predictor: ImagePredictor, layer: str, device: torch.device) -> Tail | None:
+        module = predictor.module
+        if not all(type(part).__module__.startswith(SMALL_NETS) for part in module.modules()):
+            return cut(predictor, layer, device)
+        key = content_of(module, layer, predictor.input_px, device)
+        # The tail has the weights of the network that it was cut from, which a test may have changed since.
+        if key not in made or content_of(made[key][0], layer, predictor.input_px, device) != key:
+            made[key] = (module, cut(predictor, layer, device))
+        return made[key][1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(network, "cut", remembered)
+        yield
+
+
+def content_of(module: torch.nn.Module, *more: object) -> str:
+    """A digest of all that a small network computes with."""
+    digest = hashlib.sha256(repr((module, module.training, *more)).encode())
+    for part in module.modules():
+        digest.update(repr((type(part), len(part._forward_hooks), len(part._forward_pre_hooks))).encode())
+    for name, values in module.state_dict().items():
+        digest.update(f"{name} {values.dtype} {tuple(values.shape)}".encode())
+        digest.update(values.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

@@ -34,15 +34,15 @@ def test_what_is_saved_by_hand() -> None:
     active = np.tile([0.2, 0.6, 0.7, 0.7], (20, 1))
     random = np.tile([0.2, 0.3, 0.5, 0.6], (20, 1))
     counts = [10, 20, 30, 40]
-    saved = ratings_saved(active, random, counts)
+    saved = ratings_saved(active, random, counts, draws=20)
     assert [saved.share, saved.low, saved.high] == pytest.approx([0.5, 0.5, 0.5])
-    assert ratings_saved(random, active, counts).share == pytest.approx(-1.0)
-    assert ratings_saved(random, random, counts).share == 0
+    assert ratings_saved(random, active, counts, draws=20).share == pytest.approx(-1.0)
+    assert ratings_saved(random, random, counts, draws=20).share == 0
     between = np.tile([0.2, 0.3, 0.3, 1.0], (20, 1))
     # 0.6 is reached at 30 + 10 x (0.6 - 0.3) / 0.7.
-    assert ratings_saved(between, random, counts).share == pytest.approx(1 - (30 + 10 * 3 / 7) / 40)
+    assert ratings_saved(between, random, counts, draws=20).share == pytest.approx(1 - (30 + 10 * 3 / 7) / 40)
     with pytest.raises(BadRatings, match="curves of 3 runs"):
-        ratings_saved(active[:3], random[:3], counts)
+        ratings_saved(active[:3], random[:3], counts, draws=20)
 
 
 def test_both_ways_begin_alike_and_never_choose_the_test(scale: Scale) -> None:

@@ -118,7 +118,7 @@ def lime_levels(predictor: TorchPredictor, subject: Subject) -> NDArray[np.float
 @pytest.mark.parametrize("kind", ["resnet", "vit"])
 def test_it_draws_the_three_levels_of_pasta(kind: str) -> None:
     predictor = network(kind)
-    chosen = subjects(predictor.layer, 3)
+    chosen = subjects(predictor.layer, 2)
     maps = maps_of("lime_image", predictor, chosen, rows=16, preset="pasta")
     for subject, values in zip(chosen, maps, strict=True):
         np.testing.assert_allclose(values, lime_levels(predictor, subject), atol=1e-6)

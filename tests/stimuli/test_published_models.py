@@ -83,7 +83,7 @@ def test_it_takes_torchvision_s_weights_without_torchvision(
     """A ResNet-18 whose last layer was trained on the photographs: both answers occur, with errors."""
     witness = torchvision_network("resnet18", num_classes=2)
     settings = PictureSettings(224, MEAN, STD, Framing(256, "bilinear", "crop", "torchvision"))
-    train_head(witness, witness.fc, settings, [crops / "model" / label for label in LABELS], most=32)  # type: ignore[arg-type]
+    train_head(witness, witness.fc, settings, [crops / "model" / label for label in LABELS], most=16)  # type: ignore[arg-type]
     torch.save(witness.state_dict(), tmp_path / "resnet18.pth")
     monkeypatch.chdir(tmp_path)
     exec(script("resnet18.pth"), {})
@@ -94,7 +94,7 @@ def test_it_takes_torchvision_s_weights_without_torchvision(
     said = {
         label: predictor.logits([predictor.view(read(path)) for path in files]).argmax(1)
         for label in LABELS
-        for files in [sorted((crops / "people" / label).iterdir())[:32]]
+        for files in [sorted((crops / "people" / label).iterdir())[:16]]
     }
     for place, label in enumerate(LABELS):
         assert 0.4 < float((said[label] == place).mean()) < 1
