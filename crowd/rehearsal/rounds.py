@@ -6,6 +6,7 @@ import math
 import multiprocessing
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.core.management import call_command
+from django.core.management import BaseCommand, CommandError, call_command
 
 from analysis.beside import keep_beside
 from crowd.rehearsal import demo, networks, shown
@@ -109,21 +110,27 @@ def run(terminal: Terminal, options: dict[str, Any]) -> None:
 @contextmanager
 def made_tables() -> Iterator[Callable[[], None]]:
     """The tables of the database, made in a process of its own, as the model can be asked without them; what
-    is yielded waits for them."""
-    process = multiprocessing.get_context("fork").Process(
-        target=call_command, args=("migrate",), kwargs={"verbosity": 0}, daemon=True
-    )
+    is yielded waits for them. That process also runs the system checks, which read every address."""
+    process = multiprocessing.get_context("fork").Process(target=_check_and_migrate, daemon=True)
     process.start()
 
     def wait() -> None:
         process.join()
         if process.exitcode:
-            raise DemoFailed("The tables of the database could not be made; what stands above says why.")
+            raise DemoFailed("The demo cannot begin; what stands above says why.")
 
     try:
         yield wait
     finally:
         process.join()
+
+
+def _check_and_migrate() -> None:
+    try:
+        BaseCommand().check()
+        call_command("migrate", verbosity=0)
+    except CommandError as error:
+        sys.exit(str(error))
 
 
 def rounds_of(paths: Sequence[Path], options: dict[str, Any]) -> tuple[Round, ...]:

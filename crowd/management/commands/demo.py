@@ -19,7 +19,7 @@ from experiments.terminal import Terminal
 
 class Command(StudyCommand):
     help = "Build, open, simulate and report a study in var/demo; leaves its server up."
-    requires_system_checks = ()  # `handle` asks for them, in the process that stays
+    requires_system_checks = ()  # They are run beside the first step, in the process that makes the tables
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--study", default=USUAL, help="a slug or the path of a study.toml")
@@ -61,8 +61,6 @@ class Command(StudyCommand):
         kept.check_port(options["port"])
         if not options["here"]:
             start_in_folder(settings.VAR_DIR / "demo", options["port"], options["again"])
-        if not options["again"]:
-            self.check()
         # Imported here, as the process that has just ended itself needs none of it.
         from crowd.rehearsal.again import look_again
         from crowd.rehearsal.shown import end_with_signals
