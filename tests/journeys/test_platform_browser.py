@@ -86,11 +86,6 @@ def on_mturk(stage: Stage) -> Iterator[PostingCard]:
         yield PostingCard(stage, sim, "", posting["codes"])
 
 
-@pytest.fixture
-def page(tab: "Page") -> "Page":
-    return tab
-
-
 def return_to(page: "Page") -> str:
     """Goes back by the button, and reads what the platform received."""
     page.get_by_role("button", name="Return to the platform").click()
