@@ -97,7 +97,9 @@ def gathered(parts: Sequence[Part]) -> list[Part]:
     if not marks:
         return kept
     is_whole = len(marks) == sum(bool(part.marks) for part in PARTS)
-    expression = "not long" if is_whole else f"({' or '.join(f'({one})' for one in marks)}) and not long"
+    expression = (
+        "not long" if is_whole else f"({' or '.join(f'({expression})' for expression in marks)}) and not long"
+    )
     more = ("--seconds", str(MEASURED)) if is_whole else ()
     return [*kept, Part("tests", (pytest_command(expression, "postgresql", *more),))]
 
@@ -178,7 +180,7 @@ def run_all(parts: Sequence[Part]) -> list[Outcome]:
     with ThreadPoolExecutor(max(1, len(static))) as pool:
         started = [pool.submit(beside, part) for part in static]
         others = [run(part, say_now) for part in parts if not part.is_static]
-        return [*(one.result() for one in started), *others]
+        return [*(outcome.result() for outcome in started), *others]
 
 
 def table(outcomes: Sequence[Outcome], seconds: float) -> str:

@@ -124,6 +124,13 @@ class Sitting(ABC):
         self.faults: list[str] = []
         _site().sittings[self.name] = self
 
+    def prepare(self) -> None:
+        """Reads the schema and draws the pictures before a page waits for them: its patience is measured."""
+        told = self.state()
+        self.faults += errors_of("SessionState", told)
+        for name in set(re.findall(r'"/m/[^"]*/([^"/]+)"', json.dumps(told))):
+            drawn(name)
+
     @abstractmethod
     def state(self) -> dict[str, Any]:
         """S of the wire, as it is now."""

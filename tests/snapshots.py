@@ -31,15 +31,25 @@ Rows = dict[str, str]
 def once(path: Path, what: str, make: Callable[[Path], Study]) -> Study:
     """`make(path)`, or what it made before: `path` is a study file, in a folder with all that it names, and
     `what` says how it is made."""
+    total = hashlib.sha256(f"{what} {path.name} {inspect.getsource(make)}".encode())
+    for file in sorted(path.parent.rglob("*")):
+        if file.is_file():
+            total.update(f"\n{file.relative_to(path.parent)} ".encode() + file.read_bytes())
+    return made_once(total.hexdigest(), lambda: make(path))
+
+
+def made_once(name: str, make: Callable[[], Study]) -> Study:
+    """`make()`, or what it made before under the same name, beside the same rows."""
     store = Path(settings.STORAGE_URL)
     is_shared = os.environ["STORAGE_URL"] == settings.STORAGE_URL
     is_possible = connection.vendor == "postgresql" and (is_shared or _is_empty(store))
     if worlds.folder() is None or not is_possible:
-        return make(path)
+        return make()
     before = _copied()
-    with worlds.world("studies", _key(path, f"{what} {is_shared}", make, before)) as (kept, is_whole):
+    key = hashlib.sha256(f"{name} {is_shared} {sorted(before.items())}".encode()).hexdigest()
+    with worlds.world("studies", key) as (kept, is_whole):
         if not is_whole:
-            study = make(path)
+            study = make()
             if not is_shared:
                 worlds.keep(_files(store), store, kept)
             (kept / "rows.json").write_text(json.dumps({"study": study.pk, "rows": _copied()}))
@@ -60,16 +70,6 @@ def _files(store: Path) -> list[Path]:
 def _is_empty(store: Path) -> bool:
     """Whether a local store holds no file; a bucket is never asked."""
     return ":" not in str(store) and not any(path.is_file() for path in store.rglob("*"))
-
-
-def _key(path: Path, what: str, make: Callable[[Path], Study], before: Rows) -> str:
-    """Names what is made by the content of its files, by the rows that were there, and by how it is made."""
-    way = inspect.getsource(make)
-    total = hashlib.sha256(f"{what} {path.name} {way} {sorted(before.items())}".encode())
-    for file in sorted(path.parent.rglob("*")):
-        if file.is_file():
-            total.update(f"\n{file.relative_to(path.parent)} ".encode() + file.read_bytes())
-    return total.hexdigest()
 
 
 def _copied() -> Rows:

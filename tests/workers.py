@@ -102,7 +102,7 @@ class Run:
             except BaseException:
                 traceback.print_exc()
             finally:
-                os._exit(code)  # whatever was registered for the end of the run is the run's own
+                os._exit(code)  # what was registered for the end of the run is the run's own
         theirs.close()
         self.workers[ours] = Worker(name, pid, ours)
 

@@ -138,8 +138,8 @@ def fetch(source: Path, target: Path) -> None:
 
 
 def spoil(path: Path, content: bytes) -> None:
-    """Another content for a stored file of this test alone."""
-    path.unlink()
+    """Another content for a stored file of this test alone, or a new file."""
+    path.unlink(missing_ok=True)
     path.write_bytes(content)
 
 

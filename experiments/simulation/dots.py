@@ -129,7 +129,7 @@ def read(seen: Seen, area: Mask | None, noise: float, rng: np.random.Generator) 
     noisy = seen.colours + np.where(looks[..., None] > 0, rng.normal(0, 1, seen.colours.shape) * spread, 0)
     weight = (looks * seen.dotted).reshape(-1)
     known = known_digits()
-    explained = _correlations(*_precise(), noisy.reshape(-1, 3), weight)
+    explained = _correlations(known.forms, noisy.reshape(-1, 3), weight)
     cells = float(weight.sum() ** 2 / max(float((weight**2).sum()), 1e-9))
     gain = -cells / 2 * np.log1p(-np.minimum(explained**2, 1 - 1e-9)).sum(axis=1)
     gain -= np.log(len(known.labels))
@@ -162,20 +162,12 @@ def known_digits() -> Known:
     return Known(np.stack(forms), np.array(labels))
 
 
-@lru_cache(maxsize=1)
-def _precise() -> tuple[Floats, Floats]:
-    """The known forms and their squares in double precision, in which they are held against every plate."""
-    forms = known_digits().forms
-    return forms.astype(np.float64), (forms**2).astype(np.float64)
-
-
-def _correlations(forms: Floats, squared: Floats, values: Floats, weight: Floats) -> Floats:
-    """Weighted correlation of each form (N, cells), given with its squares, with each column of `values`
-    (cells, 3): (N, 3)."""
+def _correlations(forms: NDArray[np.float32], values: Floats, weight: Floats) -> Floats:
+    """Weighted correlation of each form (N, cells) with each column of `values` (cells, 3): (N, 3)."""
     share = weight / max(float(weight.sum()), 1e-9)
     centred = values - share @ values
     spread = np.sqrt(share @ centred**2)
-    means, squares = forms @ share, squared @ share
+    means, squares = forms @ share, forms**2 @ share
     ink = np.sqrt(np.maximum(squares - means**2, 1e-12))
     return np.asarray(forms @ (share[:, None] * centred) / (ink[:, None] * np.maximum(spread, 1e-9)))
 

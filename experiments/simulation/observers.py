@@ -184,16 +184,14 @@ def _draws(kind: str, seed: int, number: int, phase: str, position: int) -> Shar
 
 def recognised(percept: Percept, examples: Sequence[ExampleView], choices: Sequence[Choice]) -> Choice | None:
     """The answer of the training picture that this one is, if it is one."""
-    known = [(e.percept.features, e.label) for e in examples if e.percept is not None and e.label is not None]
-    if not known:
-        return None
-    # All at once: it is asked before every answer.
-    before = np.stack([features for features, _ in known])
-    spread = np.maximum(before.std(axis=1), JUST_NOTICEABLE).astype(np.float32)
-    apart = (percept.features - before) / spread[:, None, :]
-    distances = np.sqrt((apart**2).reshape(len(known), -1).mean(axis=1)).astype(np.float64)
-    same = np.flatnonzero(distances < value("memory", "same_picture"))
-    return choice_for(known[same[0]][1], choices) if len(same) else None
+    for example in examples:
+        if example.percept is None or example.label is None:
+            continue
+        before = example.percept.features
+        apart = (percept.features - before) / spread_of(before)
+        if float(np.sqrt((apart**2).mean())) < value("memory", "same_picture"):
+            return choice_for(example.label, choices)
+    return None
 
 
 def spread_of(rows: Floats) -> Floats:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from experiments.simulation.declared import declared_value
@@ -41,6 +42,7 @@ class Passage:
         return signs
 
 
+@lru_cache(maxsize=1 << 14)
 def signs_of(word: str) -> tuple[str, ...]:
     """The form of a word, and those endings that leave a stem."""
     longest = int(declared_value(FILE, "word", "ending_letters"))

@@ -36,8 +36,6 @@ from stimuli.render.png import decode
 
 STEP_S = 0.001
 """Of the diffusion."""
-PART_STEPS = 512
-"""Steps that are drawn at once: most decisions are made long before the longest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +140,7 @@ def decided(evidence: float, rng: np.random.Generator) -> tuple[bool, float]:
     half = declared_value(FILE, "decision", "separation") / 2
     steps = round(declared_value(FILE, "decision", "longest_s") / STEP_S)
     spread = declared_value(FILE, "decision", "within_sd") * STEP_S**0.5
-    outside_s, before, place = declared_value(FILE, "decision", "outside_s"), 0, 0.0
-    while True:
-        moves = rng.normal(drift * STEP_S, spread, min(PART_STEPS, steps - before))
-        moves[0] += place
-        path = np.cumsum(moves)
-        out = np.flatnonzero(np.abs(path) >= half)
-        if len(out) or before + len(path) == steps:
-            at = int(out[0]) if len(out) else len(path) - 1
-            return bool(path[at] > 0), outside_s + (before + at + 1) * STEP_S
-        before, place = before + len(path), float(path[-1])
+    path = np.cumsum(rng.normal(drift * STEP_S, spread, steps))
+    out = np.flatnonzero(np.abs(path) >= half)
+    at = int(out[0]) if len(out) else steps - 1
+    return bool(path[at] > 0), declared_value(FILE, "decision", "outside_s") + (at + 1) * STEP_S

@@ -1,18 +1,13 @@
-"""What tests leave out of a report because they do not look at it, by `pytest.mark.usefixtures`."""
+"""What tests leave out of a report because they do not look at it, by `pytest.mark.usefixtures`.
+
+Modules are named, not imported: some of them need Django's settings, which are not there yet.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from analysis.reports import (
-    accuracy,
-    base,
-    model_raters,
-    rating_agreement,
-    rating_scores,
-    review_acceptance,
-)
-
+REPORTS = "analysis.reports"
 EMPTY = b'<svg xmlns="http://www.w3.org/2000/svg"></svg>'
 
 
@@ -20,19 +15,34 @@ EMPTY = b'<svg xmlns="http://www.w3.org/2000/svg"></svg>'
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages show an empty picture for a figure, which would take most of their time. For tests that read the
     words of a page; each report's figures are drawn by its tests of a whole study and of thin data."""
-    monkeypatch.setattr(base.Figure, "svg", EMPTY)
+    monkeypatch.setattr(f"{REPORTS}.base.Figure.svg", EMPTY)
 
 
 @pytest.fixture
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Intervals from few draws. For tests that ask no more of an interval than that it is there or is not."""
-    monkeypatch.setattr(accuracy, "DRAWS", 200)
-    monkeypatch.setattr(rating_agreement, "DRAWS", 20)
-    monkeypatch.setattr(model_raters, "DRAWS", 20)
-    monkeypatch.setattr(review_acceptance, "MAIN_DRAWS", 200)
+    from analysis.reports import review_scores
+
+    monkeypatch.setattr(f"{REPORTS}.accuracy.DRAWS", 200)
+    monkeypatch.setattr(f"{REPORTS}.rating_agreement.DRAWS", 20)
+    monkeypatch.setattr(f"{REPORTS}.model_raters.DRAWS", 20)
+    monkeypatch.setattr(f"{REPORTS}.review_acceptance.MAIN_DRAWS", 200)
+    for function in (review_scores.contrast, review_scores.share, review_scores.difference):
+        defaults = function.__kwdefaults__
+        assert defaults is not None and defaults["draws"] > 200
+        monkeypatch.setitem(defaults, "draws", 200)
 
 
 @pytest.fixture
 def without_odds(monkeypatch: pytest.MonkeyPatch) -> None:
     """An ordinal model without profile intervals, for each of which it is fitted about twenty times anew."""
-    monkeypatch.setattr(rating_scores, "CHEAP_CONDITIONS", 0)
+    monkeypatch.setattr(f"{REPORTS}.rating_scores.CHEAP_CONDITIONS", 0)
+
+
+@pytest.fixture
+def without_review_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report of reviews without the mixed model of single reviews, which is fitted four times."""
+    from analysis.reports.base import Section
+
+    left_out = Section("single_reviews", "", None)
+    monkeypatch.setattr(f"{REPORTS}.blind_review.model_section", lambda *given: left_out)

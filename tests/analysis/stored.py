@@ -34,6 +34,7 @@ from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component, StimulusSpec, content_key
 from stimuli.store.files import view_file
 from stimuli.store.media import current_store
+from tests.snapshots import made_once
 
 START = datetime(2026, 2, 2, 10, tzinfo=UTC)
 CONDITIONS = (("baseline", "baseline"), ("control", "control"), ("grad_cam", "method"))
@@ -78,6 +79,10 @@ def definition(slots: int, **tables: Any) -> StudyDefinition:
 def opened(slots: int = 4, **tables: Any) -> Study:
     """The study with its items, stimuli (records only) and plans; `tables` of its file besides or instead."""
     wanted = definition(slots, **tables)
+    return made_once(f"stored {wanted.model_dump_json()}", lambda: _opened(wanted, slots))
+
+
+def _opened(wanted: StudyDefinition, slots: int) -> Study:
     study = Study.objects.create(
         slug=wanted.slug,
         title=wanted.title,

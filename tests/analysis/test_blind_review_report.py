@@ -36,6 +36,7 @@ from tests.analysis.reviewed import (
 
 pytestmark = [pytest.mark.pure, pytest.mark.usefixtures("few_draws")]
 undrawn = pytest.mark.usefixtures("undrawn")
+sentences = pytest.mark.usefixtures("undrawn", "without_review_model")
 """For tests that read single sentences of a page."""
 BOTH = {PEOPLE: 0.9, MODEL: 0.8, "grad_cam": 0.8}
 DECODED = {"auc": 0.53, "low": 0.48, "high": 0.58, "p": 0.2, "pictures": 90}
@@ -90,6 +91,7 @@ def test_acc_equals_ordinary_accuracy_if_leads_accept_just_what_is_true() -> Non
     assert is_told(made)
 
 
+@sentences
 def test_shares_are_counted_by_hand_and_naive_intervals_are_statsmodels() -> None:
     frames = small(
         {PEOPLE: [(True, True)] * 7 + [(False, True)] * 3, MODEL: [(True, True)] * 2 + [(False, False)] * 3}
@@ -107,6 +109,7 @@ def test_shares_are_counted_by_hand_and_naive_intervals_are_statsmodels() -> Non
     assert difference["acc"]["estimate"] == pytest.approx(0.4 / 0.7)
 
 
+@sentences
 def test_only_real_solutions_of_tasks_count_and_cannot_say_is_a_solution() -> None:
     trials = [
         review("p0", "i0", PEOPLE, accepted=True),
@@ -132,6 +135,7 @@ def test_only_real_solutions_of_tasks_count_and_cannot_say_is_a_solution() -> No
     assert signal[MODEL]["lures"]["answers"] == 1 and signal[MODEL]["errors"]["estimate"] is None
 
 
+@sentences
 def test_the_budget_turns_late_acceptances_into_rejections() -> None:
     times = [2000, 3000, 3001, 9000]
     trials = [
@@ -174,6 +178,7 @@ HALF = {
 """Explanations help with people's solutions; with the model's they make wrong answers convincing."""
 
 
+@sentences
 def test_hits_false_acceptances_and_d_prime_are_counted_by_hand() -> None:
     frames = review_frames([row for lead in ("p0", "p1", "p2") for row in explained(lead, HALF)])
     made = report(frames, review_facts())
@@ -187,6 +192,7 @@ def test_hits_false_acceptances_and_d_prime_are_counted_by_hand() -> None:
     assert told[PEOPLE, True]["d_prime"]["estimate"] > told[PEOPLE, False]["d_prime"]["estimate"]
 
 
+@sentences
 def test_usefulness_is_not_the_gain_in_acceptance() -> None:
     """The model's wrong answers gain more than its right ones: acceptance rises, usefulness falls."""
     frames = review_frames([row for lead in ("p0", "p1", "p2") for row in explained(lead, HALF)])
@@ -245,7 +251,7 @@ def test_a_whole_study_is_told_without_gaps() -> None:
     assert told[PEOPLE, None]["paper_difference"]["estimate"] == pytest.approx(by_hand)
 
 
-@undrawn
+@sentences
 def test_simulated_reviews_say_so_inside_every_figure() -> None:
     frames = planted(Planted(), leads=8, tasks=100, seed=1)
     people = frames.participants.assign(origin="simulated")
@@ -275,7 +281,7 @@ def test_nothing_by_source_is_told_while_sealed() -> None:
 
 
 @pytest.mark.parametrize(("difference", "verdict"), [(-0.3, "worse"), (0.0, "equivalent"), (0.3, "superior")])
-@undrawn
+@sentences
 def test_the_verdict_follows_the_margin(difference: float, verdict: str) -> None:
     """Everybody is equally strict, and tasks are equal: the intervals are narrow around what is planted."""
     rng = np.random.default_rng(2)
@@ -295,7 +301,7 @@ def test_the_verdict_follows_the_margin(difference: float, verdict: str) -> None
     )
 
 
-@undrawn
+@sentences
 def test_an_undecided_study_names_the_numbers_that_would_decide() -> None:
     frames = planted(Planted(solved={PEOPLE: 0.8, MODEL: 0.8}), leads=12, tasks=60, seed=5)
     made = report(frames, review_facts(margin=0.05))
@@ -310,7 +316,7 @@ def test_an_undecided_study_names_the_numbers_that_would_decide() -> None:
         )
 
 
-@undrawn
+@sentences
 def test_below_12_leads_or_30_tasks_there_is_no_verdict() -> None:
     for leads, tasks in ((11, 100), (20, 25)):
         frames = planted(Planted(), leads=leads, tasks=tasks, seed=1, per_run=10, lures=2)
@@ -320,7 +326,7 @@ def test_below_12_leads_or_30_tasks_there_is_no_verdict() -> None:
         assert "No verdict: there are" in page(made)
 
 
-@undrawn
+@sentences
 def test_no_solution_of_people_accepted_is_a_sentence() -> None:
     frames = small({PEOPLE: [(False, True)] * 5, MODEL: [(True, True), (False, True)]})
     made = report(frames, review_facts(runs=1))
@@ -372,7 +378,7 @@ def test_a_review_of_one_side_alone_says_that_it_compares_nothing(kept: slice, w
     assert words in " ".join(text for section in made.sections for text in section.paragraphs)
 
 
-@undrawn
+@sentences
 def test_labels_that_leads_reject_are_uncertain() -> None:
     """Instantiation 1 with several annotators: two answers for one task."""
     trials = []
@@ -399,7 +405,7 @@ def test_labels_that_leads_reject_are_uncertain() -> None:
     assert "a run is missing" not in shown(made), "the study asks for one run"
 
 
-@undrawn
+@sentences
 def test_regions_alone_audits_and_flags_are_counted_apart() -> None:
     trials = []
     for lead in range(3):
@@ -429,7 +435,7 @@ def test_regions_alone_audits_and_flags_are_counted_apart() -> None:
     assert rows_of(made)[MODEL]["accepted"]["estimate"] == pytest.approx(2 / 3)
 
 
-@undrawn
+@sentences
 def test_what_leads_suspected_is_listed_and_counted() -> None:
     questions = (
         QuestionFacts("suspect_1", "after", "text", "What was this about?"),
@@ -456,7 +462,7 @@ def test_what_leads_suspected_is_listed_and_counted() -> None:
 @pytest.mark.parametrize(
     ("high", "words"), [(0.58, "is no higher than 0.60"), (0.66, "is above 0.60, so leads may have told")]
 )
-@undrawn
+@sentences
 def test_the_source_s_auc_is_read_as_its_interval_says(high: float, words: str) -> None:
     frozen = {"told": {MODEL: {**DECODED, "high": high}}}
     made = report(

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from stimuli.store import LocalStore
 from stimuli.store.files import map_file, read_attribution, write_attribution
 from stimuli.store.media import current_store
 from stimuli.types import PixelAttribution
+from tests.worlds import spoil
 
 
 def run(*arguments: str) -> str:
@@ -37,23 +39,19 @@ def test_it_finds_an_untouched_study_equal(small: Study, capsys: pytest.CaptureF
     assert sum(total for total, _ in counts) == len(keys)
 
 
-def test_it_names_what_was_touched(small: Study) -> None:
+def test_it_names_what_was_touched(store_folder: Path, small: Study) -> None:
     spec = explained()[0]
     store = current_store()
     assert isinstance(store, LocalStore)
     made = read_attribution(store, spec.attribution_key)
     assert isinstance(made, PixelAttribution)
     path = store.root / map_file(spec.attribution_key)
-    honest = path.read_bytes()
-    path.write_bytes(write_attribution(replace(made, values=np.float32(1.25) * made.values)))
-    try:
-        with pytest.raises(CommandError) as caught:
-            run("--sample", "0")
-        assert "1 differ by more than 0.001" in str(caught.value)
-        assert f"{spec.picture_key}: differs by 2.0e-01" in str(caught.value)
-        assert "None is further" in run("--sample", "0", "--tolerance", "0.3")
-    finally:
-        path.write_bytes(honest)
+    spoil(path, write_attribution(replace(made, values=np.float32(1.25) * made.values)))
+    with pytest.raises(CommandError) as caught:
+        run("--sample", "0")
+    assert "1 differ by more than 0.001" in str(caught.value)
+    assert f"{spec.picture_key}: differs by 2.0e-01" in str(caught.value)
+    assert "None is further" in run("--sample", "0", "--tolerance", "0.3")
 
 
 def test_it_draws_the_same_sample_again_by_its_seed(small: Study, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,6 +23,7 @@ from experiments.opening import open_study
 from experiments.servings import SPREAD_BYTES
 from stimuli.models import Stimulus
 from stimuli.store.padding import LEAST_BYTES
+from tests import worlds
 from tests.world import Person, draft_study, opened_study, silent, write_study
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def test_the_length_says_nothing_about_the_picture(
     buffer = io.BytesIO()
     Image.new("RGB", (3, 2)).save(buffer, "PNG")
     for file in files:
-        stored(settings, file).write_bytes(buffer.getvalue())
+        worlds.spoil(stored(settings, file), buffer.getvalue())
     after = {reference: len(reply.content) for reference, *_, reply in answers(three)}
     assert after == before and len(set(before.values())) > 100
 
@@ -163,7 +164,7 @@ def spoil(path: Path, how: str) -> None:
     if how == "missing":
         path.unlink()
     else:
-        path.write_bytes({"cut": path.read_bytes()[:-5], "empty": b"", "jpeg": jpeg()}[how])
+        worlds.spoil(path, {"cut": path.read_bytes()[:-5], "empty": b"", "jpeg": jpeg()}[how])
 
 
 def test_spoilt_pictures_are_not_served_and_the_log_names_them(
@@ -190,7 +191,7 @@ def test_no_study_opens_with_a_spoilt_picture(draft: Study, settings: Settings) 
             spoil(stored(settings, file), how)
             with pytest.raises(StudyError, match=rf"'small' cannot be opened: .*{file}.*STORAGE_URL"):
                 open_study(draft, silent)
-            stored(settings, file).write_bytes(whole)
+            worlds.spoil(stored(settings, file), whole)
         draft.refresh_from_db()
         assert (draft.state, draft.picture_bytes, draft.slots.count()) == ("draft", {}, 0)
     assert open_study(draft, silent).state == "open"

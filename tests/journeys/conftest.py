@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from experiments.models import Study
 
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
+PATIENCE_MS = 60_000
+"""With a canned session. What a busy machine takes is no fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,7 @@ def tab(kept_tab: Page) -> Iterator[Page]:
     """The one page that tests of this process share: a fresh one costs a process of the browser. Each session
     has an address and a place in the browser's storage of its own."""
     kept_tab.set_viewport_size(DESKTOP)
+    kept_tab.set_default_timeout(PATIENCE_MS)
     yield kept_tab
     for other in kept_tab.context.pages:
         if other is not kept_tab:

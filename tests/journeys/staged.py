@@ -183,6 +183,7 @@ class Stage(Sitting):
 
     def open(self) -> None:
         """As if the link was opened anew; a block's own page is passed."""
+        self.prepare()
         self.page.goto(self.url)
         if self.shown["step"] == "trials":
             self.go_on("block")

@@ -12,7 +12,7 @@ from crowd.rehearsal import mturk, prolific
 from crowd.rehearsal.serving import Answer, Asked, serving
 from tests import open_world, services
 from tests.journeys.conftest import Site
-from tests.journeys.visitor import Visitor, violations
+from tests.journeys.visitor import PATIENCE_MS, Visitor, violations
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Frame, Page
@@ -84,11 +84,6 @@ def on_mturk(stage: Stage) -> Iterator[PostingCard]:
     with mturk.simulator(seed=4) as sim:
         posting = stage.offer("mturk", sim.url)
         yield PostingCard(stage, sim, "", posting["codes"])
-
-
-@pytest.fixture
-def page(tab: "Page") -> "Page":
-    return tab
 
 
 def return_to(page: "Page") -> str:
@@ -254,7 +249,7 @@ class InFrame:
 
 def frame_of(page: "Page") -> "Frame":
     """The frame of the task; it takes the keyboard as after a click into it."""
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(PATIENCE_MS)
     element = page.wait_for_selector("#task")
     frame = element.content_frame() if element else None
     assert frame is not None

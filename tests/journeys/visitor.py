@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 FRESH = ".board:not([data-done]) .answer:not([aria-disabled])"
 NEXT = ".board .next:not(.pressed)"
 """What goes on from the answer that was revealed after a guess."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -79,6 +80,20 @@ def _plant(name: str) -> Planted:
 @pytest.fixture(scope="session")
 def planted() -> Callable[[str], Planted]:
     return _plant
+
+
+@pytest.fixture
+def uncompiled_shap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package shap runs as the Python that it is written in: on small inputs its compiler takes longer
+    than all the rest."""
+    monkeypatch.setattr("numba.typed.List", list)
+    for name, module in list(sys.modules.items()):
+        # Its link functions are compared with one another, also as defaults that cannot be replaced.
+        if name.partition(".")[0] != "shap" or name == "shap.links":
+            continue
+        for attribute, compiled in list(vars(module).items()):
+            if hasattr(compiled, "py_func"):
+                monkeypatch.setattr(module, attribute, compiled.py_func)
 
 
 SMALL_NETS = ("torch.nn.", "tests.stimuli.tiny")

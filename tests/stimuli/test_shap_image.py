@@ -28,7 +28,11 @@ from tests.stimuli.tiny import (
     subjects_of,
 )
 
-pytestmark = [pytest.mark.pure, pytest.mark.filterwarnings("ignore")]
+pytestmark = [
+    pytest.mark.pure,
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.usefixtures("uncompiled_shap"),
+]
 
 
 def by_package(net: Tiny, x: torch.Tensor, target: int, masker: Any, evaluations: int) -> NDArray[np.float64]:

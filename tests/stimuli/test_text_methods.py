@@ -72,6 +72,7 @@ def test_it_has_the_shapley_values_of_brute_force(output: str) -> None:
     assert attribution.checks["efficiency_gap"] < 1e-12
 
 
+@pytest.mark.usefixtures("uncompiled_shap")
 def test_it_has_the_values_of_the_package_shap() -> None:
     net = with_interactions()
     count = len(net.words(TEXT))
@@ -143,8 +144,8 @@ def test_it_adds_up_gradient_times_embedding_over_the_parts_of_a_word() -> None:
 
 
 def test_it_leaves_marks_out_of_the_gradient() -> None:
-    net = trained("tense")
-    text = people_of("tense")[0]
+    net = trained("tense", model_count=300, epochs=2)
+    text = people_of("tense", 300)[0]
     attribution = explained(net, [text], Component("input_gradient_text"))[0]
     traced = net.text_gradient(text, ExplainedNumber(1))
     products = (traced.gradients * traced.embeddings).sum(1)
