@@ -1,4 +1,4 @@
-"""Proofs: what is written of them, where an interrupted one goes on, and what ends one."""
+"""Proofs: what is written of them, how an interrupted one goes on, and what ends one."""
 
 from __future__ import annotations
 

@@ -256,3 +256,15 @@ def marginal(logit: float, sds: Sequence[float]) -> float:
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
     spread = float(np.sqrt(sum(sd**2 for sd in sds)))
     return float((1 / (1 + np.exp(-logit - spread * nodes))) @ weights / weights.sum())
+
+
+def small(verdicts: Mapping[str, Sequence[tuple[bool, bool]]], leads: int = 2) -> Frames:
+    """Each lead judges one task of each (accepted, right) pair, by source; nothing is explained."""
+    return review_frames(
+        [
+            review(f"p{lead}", f"{source}-{at}", source, accepted=accepted, right=right)
+            for lead in range(leads)
+            for source, pairs in verdicts.items()
+            for at, (accepted, right) in enumerate(pairs)
+        ]
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from io import StringIO
 from statistics import NormalDist
@@ -32,6 +32,7 @@ from tests.analysis.reviewed import (
     review,
     review_facts,
     review_frames,
+    small,
 )
 
 pytestmark = [pytest.mark.pure, pytest.mark.usefixtures("few_draws")]
@@ -61,18 +62,6 @@ def is_told(made: Report) -> bool:
 def rows_of(made: Report, section: str = "acceptance") -> dict[str, dict[str, Any]]:
     content = made.json()[section]
     return {row["name"]: row for row in (content["rows"] if isinstance(content, Mapping) else content)}
-
-
-def small(verdicts: Mapping[str, Sequence[tuple[bool, bool]]], leads: int = 2) -> Frames:
-    """Each lead judges one task of each (accepted, right) pair, by source; nothing is explained."""
-    return review_frames(
-        [
-            review(f"p{lead}", f"{source}-{at}", source, accepted=accepted, right=right)
-            for lead in range(leads)
-            for source, pairs in verdicts.items()
-            for at, (accepted, right) in enumerate(pairs)
-        ]
-    )
 
 
 def test_acc_equals_ordinary_accuracy_if_leads_accept_just_what_is_true() -> None:
