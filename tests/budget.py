@@ -65,9 +65,9 @@ class Measurement:
 
     @classmethod
     def read(cls, text: str) -> Measurement:
-        found = _LOOP.search(text)
+        match = _LOOP.search(text)
         rows = (line.split() for line in text.splitlines() if line and line[0] != "#")
-        return cls({path: float(spent) for spent, path in rows}, float(found[1]) if found else 0.0)
+        return cls({path: float(spent) for spent, path in rows}, float(match[1]) if match else 0.0)
 
     def text(self) -> str:
         rows = [f"{spent:.1f} {path}" for path, spent in sorted(self.seconds.items())]

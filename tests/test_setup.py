@@ -320,8 +320,8 @@ def test_it_runs_every_test_in_one_part_but_the_long_ones(marks: set[str], count
     chosen = [part for part in suite.PARTS if part.marks and choice.may_hold(marked(marks), part.marks)]
     assert len(chosen) == 1
     assert expressions("pure", "postgresql", "browser") == ["not long"]
-    for one in expressions(), expressions(chosen[0].name):
-        assert sum(choice.may_hold(marked(marks), expression) for expression in one) == count
+    for runs in expressions(), expressions(chosen[0].name):
+        assert sum(choice.may_hold(marked(marks), run) for run in runs) == count
 
 
 def expressions(*names: str) -> list[str]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from analysis.frames import Frames, frame
 from analysis.reports.base import ConditionFacts, QuestionFacts, SlotFacts, StudyFacts
+from analysis.reports.report import Report
 from experiments.kinds.base import Column
 from tests.analysis.worlds import person_row
 
@@ -268,3 +269,8 @@ def small(verdicts: Mapping[str, Sequence[tuple[bool, bool]]], leads: int = 2) -
             for at, (accepted, right) in enumerate(pairs)
         ]
     )
+
+
+def rows_of(made: Report, section: str = "acceptance") -> dict[str, dict[str, Any]]:
+    content = made.json()[section]
+    return {row["name"]: row for row in (content["rows"] if isinstance(content, Mapping) else content)}

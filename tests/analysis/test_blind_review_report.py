@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from io import StringIO
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,6 +31,7 @@ from tests.analysis.reviewed import (
     review,
     review_facts,
     review_frames,
+    rows_of,
     small,
 )
 
@@ -57,11 +57,6 @@ def is_told(made: Report) -> bool:
     """No value that is none: neither in the numbers nor on the page, its figures drawn."""
     text = shown(made).lower()
     return "NaN" not in json.dumps(made.json()) and "nan" not in text.replace("finance", "")
-
-
-def rows_of(made: Report, section: str = "acceptance") -> dict[str, dict[str, Any]]:
-    content = made.json()[section]
-    return {row["name"]: row for row in (content["rows"] if isinstance(content, Mapping) else content)}
 
 
 def test_acc_equals_ordinary_accuracy_if_leads_accept_just_what_is_true() -> None:
