@@ -362,8 +362,13 @@ def browser() -> Iterator["Browser"]:
     from tests.chromium import open_browser
 
     with pytest.MonkeyPatch.context() as patch, open_browser() as opened:
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        # Not by the environment: other processes would inherit it, and a deployment warns of it.
+        patch.setattr("django.utils.asyncio.get_running_loop", no_loop)
         yield opened
+
+
+def no_loop() -> None:
+    raise RuntimeError("no running event loop")
 
 
 @pytest.fixture

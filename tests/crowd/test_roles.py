@@ -440,7 +440,7 @@ def test_it_opens_the_administration_to_superusers_only(study: Study, desk: Clie
 
 def test_it_gives_the_login_of_the_demo_everything(study: Study) -> None:
     with Terminal() as terminal:
-        print_addresses(study, "http://127.0.0.1:8000", terminal, stays=False)
+        print_addresses(study, "http://127.0.0.1:8000", terminal, faults=False)
     assert roles_of(User.objects.get(), study) == set(ROLES)
 
 

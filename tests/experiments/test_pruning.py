@@ -21,6 +21,7 @@ from stimuli.models import Measurement, Stimulus
 from stimuli.store import LocalStore
 from stimuli.store.files import keep_region, region_file
 from tests.world import draft_study, opened_study, silent, write_study
+from tests.worlds import spoil
 
 pytestmark = pytest.mark.django_db
 
@@ -46,6 +47,7 @@ def aged(store: LocalStore, days: float) -> None:
     Stimulus.objects.update(recorded_at=timezone.now() - timedelta(days=days))
     for path in (path for path in store.root.rglob("*") if path.is_file()):
         at = path.stat().st_mtime - days * 86_400
+        spoil(path, path.read_bytes())
         os.utime(path, (at, at))
 
 

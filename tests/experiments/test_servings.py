@@ -145,7 +145,9 @@ def test_a_picture_that_was_stored_anew_and_longer_is_served_whole(
 ) -> None:
     reference, picture = next(iter(media_files(three[0])))
     noise = np.random.default_rng(1).integers(0, 256, (160, 160, 3), np.uint8)
-    Image.fromarray(noise).save(stored(settings, picture.file), "PNG")
+    buffer = io.BytesIO()
+    Image.fromarray(noise).save(buffer, "PNG")
+    worlds.spoil(stored(settings, picture.file), buffer.getvalue())
     content = Client().get(f"/m/{reference}").content
     assert len(content) > small.picture_bytes[picture.part] + LEAST_BYTES + SPREAD_BYTES
     assert np.array_equal(decoded(content), noise)

@@ -74,7 +74,8 @@ def sizes(page: Page, url: str) -> dict[str, int]:
     received: dict[str, int] = {}
 
     def ended(event: dict[str, Any]) -> None:
-        received[paths[event["requestId"]]] = event["encodedDataLength"]
+        if event["requestId"] in paths:
+            received[paths[event["requestId"]]] = event["encodedDataLength"]
 
     def began(event: dict[str, Any]) -> None:
         paths[event["requestId"]] = event["request"]["url"].split("/", 3)[3].split("?")[0]
@@ -84,6 +85,7 @@ def sizes(page: Page, url: str) -> dict[str, int]:
     page.goto(url)
     page.wait_for_selector("[data-page]")
     page.wait_for_load_state("networkidle")
+    session.detach()
     return {path: size for path, size in received.items() if path}
 
 

@@ -40,6 +40,7 @@ class Plant:
     alpha: float
     seed: int
     digest: str
+    paradigm: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,5 +117,5 @@ def _plans(plant: Plant, predicted: Mapping[str, str], seed: int) -> list[Plan]:
     conditions = (PlanCondition("baseline", "baseline", plant.people),)
     choices = tuple((label, label.title()) for label in LABELS)
     pool = Pool(items, conditions, choices, "prediction", 0, 0)
-    paradigm = get_paradigm("meta_predictor")
+    paradigm = get_paradigm(plant.paradigm)
     return list(paradigm.plans(paradigm.Design(), pool, Streams(seed)))
