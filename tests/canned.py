@@ -83,7 +83,7 @@ def _schema(kinds: tuple[str, ...]) -> dict[str, Any]:
     from experiments.api.contents import TrialsField, _every_kind
 
     # It keeps the kinds that there were when it was first asked.
-    TrialsField._spectacular_annotation["field"].serializers = _every_kind  # type: ignore[attr-defined]
+    TrialsField._spectacular_annotation["field"].child.serializers = _every_kind  # type: ignore[attr-defined]
     document: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     return document
 
