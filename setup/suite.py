@@ -66,7 +66,9 @@ class Outcome:
 
 def pytest_command(marks: str, database: str, *more: str) -> tuple[str, ...]:
     options = ("--database", database, "--processes", str(WORKERS + 1), "--durations", str(SLOWEST))
-    return (sys.executable, "-m", "pytest", "-q", "-m", marks, *options, *more)
+    # The folder is named because pytest takes the value of an option that it does not know yet for a path, and
+    # then looks for our options beside it.
+    return (sys.executable, "-m", "pytest", "tests", "-q", "-m", marks, *options, *more)
 
 
 LINT = (sys.executable, "-m", "ruff", "check", ".")
