@@ -66,8 +66,8 @@ class Outcome:
 
 def pytest_command(marks: str, database: str, *more: str) -> tuple[str, ...]:
     options = ("--database", database, "--processes", str(WORKERS + 1), "--durations", str(SLOWEST))
-    # The folder is named because pytest takes the value of an option that it does not know yet for a path, and
-    # then looks for our options beside it.
+    # The folder is named, because pytest takes the value of an option that it does not know yet for a path,
+    # and then looks for our options beside it.
     return (sys.executable, "-m", "pytest", "tests", "-q", "-m", marks, *options, *more)
 
 
