@@ -26,11 +26,14 @@ SILENT = "The broker of messages does not answer, so no worker was asked and not
 
 
 @pytest.fixture(autouse=True)
-def dead_broker(settings: Any) -> Iterator[None]:
+def dead_broker(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    # Celery prefers it to all that is configured.
+    monkeypatch.delenv("CELERY_BROKER_URL", raising=False)
     before = app.conf.broker_url, app.conf.task_always_eager
     settings.CELERY_BROKER_URL = app.conf.broker_url = NOWHERE
     app.conf.task_always_eager = False
     forget_connections()
+    assert app.connection_for_write().port == 1, "another broker than the dead one"
     yield
     app.conf.broker_url, app.conf.task_always_eager = before
     forget_connections()
