@@ -13,7 +13,7 @@ from _pytest.mark.expression import Expression
 from tests import budget
 
 ROOT = Path(__file__).resolve().parent.parent
-FAST_MAX_S = 1.0
+FAST_MAX_S = 0.5
 """A file that takes longer, or was never measured, is left out of `make test PARTS=fast`."""
 _MARK = re.compile(r"\bmark\.(\w+)")
 _WHOLE_FILE = re.compile(r"^pytestmark = (.*)$", re.MULTILINE)
