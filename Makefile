@@ -23,8 +23,8 @@ test:             ## lint, types, Python, TypeScript, browser; PARTS="lint pure"
 	$(INSTALL) dev
 	@$(PY) setup/suite.py $(PARTS)
 
-seconds:          ## keeps what the last whole run of make test measured, for its order and its budget
-	@cp var/seconds.txt tests/seconds.txt
+seconds:          ## keeps what make test and make prove PARTS=long measured last, for their order and budget
+	@for name in seconds long; do ! test -f var/$$name.txt || cp var/$$name.txt tests/$$name.txt; done
 
 prove:            ## proofs of hours, with tables in docs/evidence/; PARTS="crashes recovery" for some, SEED=3
 	$(INSTALL) dev

@@ -69,10 +69,10 @@ class Measurement:
         rows = (line.split() for line in text.splitlines() if line and line[0] != "#")
         return cls({path: float(spent) for spent, path in rows}, float(match[1]) if match else 0.0)
 
-    def text(self) -> str:
+    def text(self, kind: str = "test file") -> str:
         rows = [f"{spent:.1f} {path}" for path, spent in sorted(self.seconds.items())]
         head = [
-            "# CPU seconds of each test file when last measured",
+            f"# CPU seconds of each {kind} when last measured",
             f"# reference loop: {self.loop_s:.4f} s",
         ]
         return "\n".join([*head, *rows, ""])

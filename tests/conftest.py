@@ -57,6 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=0, help="another draw for the proofs")
     parser.addoption("--processes", type=int, default=0, help="run in so many processes; 0: in this one")
     parser.addoption("--seconds", metavar="FILE", help="write the CPU seconds of each test file there")
+    parser.addoption("--long-seconds", metavar="FILE", help="write those of each long test there")
     parser.addoption("--fast", action="store_true", help="only files that were quick when last measured")
 
 
@@ -124,6 +125,22 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         measured = budget.Measurement(files, budget.loop_s())
         Path(file).parent.mkdir(exist_ok=True)
         Path(file).write_text(measured.text())
+    file = config.getoption("--long-seconds")
+    if file:
+        # The tests of one database are added to those of the other.
+        before = budget.Measurement.read(Path(file).read_text()).seconds if Path(file).exists() else {}
+        Path(file).parent.mkdir(exist_ok=True)
+        measured = budget.Measurement({**before, **seconds_of_long(session)}, budget.loop_s())
+        Path(file).write_text(measured.text("long test"))
+
+
+def seconds_of_long(session: pytest.Session) -> dict[str, float]:
+    """CPU seconds of each function whose cases, or some of them, are long: those of its long cases."""
+    functions: defaultdict[str, float] = defaultdict(float)
+    for item in session.items:
+        if item.get_closest_marker("long"):
+            functions[item.nodeid.partition("[")[0]] += session.config.stash[spent].get(item.nodeid, 0.0)
+    return dict(functions)
 
 
 def seconds_of_files(config: pytest.Config) -> dict[str, float]:
@@ -187,7 +204,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def refuse_marks_without_reason(items: list[pytest.Item]) -> None:
     """Running twice takes minutes, so `both_databases` says what the database may decide; and `sqlite_only`
-    why PostgreSQL may not decide it."""
+    why PostgreSQL may not decide it. `long` names the shorter test of the same code (tests/choice.py)."""
     for item in items:
         for name in ("both_databases", "sqlite_only"):
             for mark in item.iter_markers(name):

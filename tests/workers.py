@@ -68,7 +68,7 @@ class Run:
     def main(self, processes: int) -> None:
         gc.collect()
         gc.freeze()
-        # Objects of a test go when it ends; looking for circles of them as often as usual was a tenth of a run.
+        # Objects of a test go when it ends; looking for circles as often as usual was a tenth of a run.
         gc.set_threshold(50_000, 20, 50)
         try:
             for _ in range(processes):

@@ -137,9 +137,13 @@ def visitor(opened: dict[str, Any], tab: Page) -> Visitor:
     return Visitor(tab, opened["practice"], opened["quiz"])
 
 
-@pytest.fixture(
-    params=["keyboard", *(pytest.param(name, marks=pytest.mark.long) for name in ("mouse", "touch"))]
+OTHER_HANDS = pytest.mark.long(
+    stays="tests/journeys/test_assisted_session.py::test_a_picture_is_decided_alone_and_again_in_the_same_place"
 )
+"""A session by mouse or by touch is long; the same by keyboard stays."""
+
+
+@pytest.fixture(params=["keyboard", *(pytest.param(name, marks=OTHER_HANDS) for name in ("mouse", "touch"))])
 def hand(request: pytest.FixtureRequest) -> str:
     """By what alone a person takes part."""
     return str(request.param)

@@ -105,7 +105,7 @@ def _answers(url: str) -> int:
     return int(count)
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_an_installation_is_restored_and_people_go_on")
 def test_half_a_backup_is_none(
     server_env: dict[str, str], study: Study, store_folder: Path, tmp_path: Path
 ) -> None:

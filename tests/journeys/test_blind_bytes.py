@@ -91,7 +91,9 @@ def repeats(groups: Iterator[Seen]) -> int:
     return sum(count - 1 for count in Counter(picture.pixels for picture in groups).values())
 
 
-@pytest.mark.long
+@pytest.mark.long(
+    stays="tests/experiments/test_blindness.py::test_it_shows_all_conditions_alike_but_for_the_explanation"
+)
 def test_fifty_whole_sessions_share_no_bytes(server: WebServer, study: Study) -> None:
     with open_pool(server.url, 4) as pool, ThreadPoolExecutor(4) as people:
         numbers = range(SESSIONS)

@@ -163,7 +163,13 @@ def phone(browser: Browser) -> Iterator[Page]:
         context.close()
 
 
-@pytest.mark.parametrize("by", ["tap", pytest.param("click", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "by",
+    [
+        "tap",
+        pytest.param("click", marks=pytest.mark.long(stays="test_it_is_done_by_touch_or_by_the_mouse_alone")),
+    ],
+)
 def test_it_is_done_by_touch_or_by_the_mouse_alone(study: Study, server: Site, phone: Page, by: str) -> None:
     """On a screen as large as the study asks for, and then on one as small as a phone's."""
 
@@ -282,7 +288,10 @@ def test_axe_and_contrast_find_nothing(study: Study, server: Site, reader: Reade
     check("result")
 
 
-@pytest.mark.parametrize("language", [pytest.param("en", marks=pytest.mark.long), "de"])
+@pytest.mark.parametrize(
+    "language",
+    [pytest.param("en", marks=pytest.mark.long(stays="test_no_page_says_what_the_study_is_about")), "de"],
+)
 def test_no_page_says_what_the_study_is_about(
     language: str,
     transactional_db: None,

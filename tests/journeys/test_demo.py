@@ -116,27 +116,6 @@ def test_it_shows_the_whole_life_of_a_study(project_env: dict[str, str], study_f
         assert probe.connect_ex(("127.0.0.1", port)) != 0  # its server has ended as well
 
 
-@pytest.mark.sqlite_only("the demo keeps its rows there")
-def test_it_stops_after_the_first_wave_in_which_nobody_passes(
-    project_env: dict[str, str], study_file: Path
-) -> None:
-    """No observer takes 500 minutes over a small study."""
-    text = study_file.read_text()
-    assert "total_minutes = [0, 600]" in text
-    study_file.write_text(text.replace("total_minutes = [0, 600]", "total_minutes = [500, 600]"))
-    result = run_demo(project_env, study_file, "--participants", "7", "--port", str(services.free_port()))
-    assert result.returncode == 1 and "Traceback" not in result.stderr
-    assert "8 people came for 8 sessions, of which 0 passed, with" in result.stdout
-    assert "Controls of the observers" not in result.stdout
-    rows = [re.split(r"\s{2,}", line.strip()) for line in result.stdout.splitlines()]
-    finished = sum(int(row[2]) for row in rows if row[1:2] == ["finished"])
-    assert 1 <= finished <= 8
-    said = result.stderr.strip()
-    assert said.startswith("CommandError: None of the last 8 people passed, so nobody else is sent.")
-    assert f"total_minutes (minutes from arrival to the end): {finished}" in said
-    assert "[screening]" in said and "start again" in said and "server.log" in said
-
-
 @pytest.mark.pure
 @pytest.mark.parametrize(
     ("sittings", "passed", "said"),
@@ -170,7 +149,7 @@ def scenario_file(folder: Path, slug: str, scenario: str) -> Path:
     return path
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_shows_the_whole_life_of_a_study")
 @pytest.mark.sqlite_only("the demo keeps its rows there")
 def test_it_runs_every_scenario_and_sets_them_side_by_side(
     project_env: dict[str, str], tmp_path: Path

@@ -116,7 +116,7 @@ def look_at_pictures(data: Path, to: Path) -> None:
         assert picture.width == 1280 and len(picture.convert("RGB").getcolors(2**24) or []) > 50
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_looks_again_only_at_what_is_there")
 @pytest.mark.sqlite_only("the demo keeps its rows there")
 def test_what_a_demo_shows_works_as_printed_and_stays(tmp_path: Path) -> None:
     data, port = tmp_path / "var", services.free_port()

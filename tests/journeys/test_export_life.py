@@ -121,7 +121,7 @@ def test_it_keeps_people_and_observers_apart_when_cleaned(
         assert {row["session"] for row in trials} == sessions and len(trials) == answers.count()
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_exports_every_life_and_every_answer")
 def test_it_carries_free_text_unharmed_and_harmless(study: Study, tmp_path: Path) -> None:
     """Typed text is read back unchanged; for a spreadsheet it is words, and on no page it is a tag."""
     for number, text in enumerate(HOSTILE):
@@ -171,7 +171,7 @@ def report_of(study: Study, folder: Path, origin: str) -> dict[str, object]:
     return report
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_keeps_people_and_observers_apart_when_cleaned")
 def test_it_seals_people_by_condition_and_opens_when_the_study_closes(
     study: Study, tokens: list[str], tmp_path: Path
 ) -> None:

@@ -122,7 +122,7 @@ def read_along(folder: Path, page: str) -> None:
         assert {name: float(rate) for name, rate in told.items()} == pytest.approx(rates, abs=1e-4)
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="tests/journeys/test_demo.py::test_it_shows_the_whole_life_of_a_study")
 @pytest.mark.sqlite_only("the demo keeps its rows there")
 def test_the_first_ten_minutes_work_as_they_are_printed(tmp_path: Path, page: Page) -> None:
     data, port = tmp_path / "var", services.free_port()

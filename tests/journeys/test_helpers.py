@@ -58,7 +58,7 @@ def test_a_helper_makes_the_same_files(keys: list[str], store_folder: Path) -> N
     assert drawn(store_folder, before) == before and any("pictures/" in name for name in before)
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_a_helper_makes_the_same_files")
 def test_two_processes_make_the_same_files(keys: list[str], store_folder: Path) -> None:
     before = undone(store_folder)
     assert build(keys, processes=2) == len(keys)

@@ -122,7 +122,7 @@ def follow(reader: Reader) -> str:
     return "\n".join(printed)
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="tests/journeys/test_toy.py::test_it_goes_from_a_file_to_report_and_export")
 def test_it_goes_from_an_empty_folder_to_a_verified_export(reader: Reader) -> None:
     printed = follow(reader)
     assert "6 slots, 126 trials" in printed

@@ -111,7 +111,7 @@ def rings(rows: dict[str, list[list[object]]]) -> list[list[object]]:
     return [row for row in rows["specs"] if row[2]["explainer"]["name"] == FULL]  # type: ignore[index]
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="tests/stimuli/test_packages.py::test_it_makes_stimuli_of_a_package_alone")
 def test_it_is_used_by_worker_web_and_report(machines: Machines, study: Path, tmp_path: Path) -> None:
     with services.celery_worker(machines.having("1.0")):
         machines.done("1.0", "study_open", str(study))
@@ -147,7 +147,7 @@ def test_it_is_used_by_worker_web_and_report(machines: Machines, study: Path, tm
     assert "no reporter 'toy_tally'" in machines.refused("", *words, "--reporter", "toy_tally")
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="tests/stimuli/test_packages.py::test_it_renders_nothing_with_another_version")
 def test_it_is_refused_without_the_package_and_made_anew_with_another_version(
     machines: Machines, study: Path
 ) -> None:

@@ -271,7 +271,13 @@ def test_it_shows_a_worker_a_preview_and_makes_no_session(on_mturk: PostingCard,
     assert len(open_world.tell()["sessions"]) == before
 
 
-@pytest.mark.parametrize("sandbox", ["strict", pytest.param("", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "sandbox",
+    [
+        "strict",
+        pytest.param("", marks=pytest.mark.long(stays="test_it_takes_a_whole_session_inside_the_frame")),
+    ],
+)
 def test_it_takes_a_whole_session_inside_the_frame(on_mturk: PostingCard, page: "Page", sandbox: str) -> None:
     """In a sandbox without an origin: no storage, no database, no history, requests from abroad."""
     taken = on_mturk.take()

@@ -193,7 +193,9 @@ def publisher(tmp_path: Path, project_env: dict[str, str]) -> Publisher:
     return Publisher(home, project_env)
 
 
-@pytest.mark.long
+@pytest.mark.long(
+    stays="tests/stimuli/test_published_models.py::test_it_takes_torchvision_s_weights_without_torchvision"
+)
 @pytest.mark.parametrize("name", EVERY)
 def test_it_goes_from_published_weights_to_a_report(name: str, publisher: Publisher) -> None:
     todo = publisher.begin(NETWORKS[name], is_trained=True)
@@ -211,7 +213,9 @@ def test_it_goes_from_published_weights_to_a_report(name: str, publisher: Publis
     assert [row["name"] for row in report["conditions"]] == ["baseline", "control", "grad_cam"]
 
 
-@pytest.mark.long
+@pytest.mark.long(
+    stays="tests/stimuli/test_published_models.py::test_it_takes_an_exported_network_of_torchvision"
+)
 @pytest.mark.parametrize("name", EVERY)
 def test_it_refuses_the_same_network_with_the_weights_that_it_began_with(
     name: str, publisher: Publisher

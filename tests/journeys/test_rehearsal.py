@@ -287,7 +287,13 @@ def rehearsed(
 
 
 @pytest.mark.both_databases("locks")
-@pytest.mark.parametrize("platform", ["prolific", pytest.param("mturk", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "platform",
+    [
+        "prolific",
+        pytest.param("mturk", marks=pytest.mark.long(stays="test_it_pays_everybody_once_whatever_dies")),
+    ],
+)
 def test_it_pays_everybody_once_whatever_dies(
     platform: str,
     study: Study,
@@ -308,7 +314,15 @@ def test_it_pays_everybody_once_whatever_dies(
     check(world.posting, truth)
 
 
-@pytest.mark.parametrize("platform", [pytest.param("prolific", marks=pytest.mark.long), "mturk"])
+@pytest.mark.parametrize(
+    "platform",
+    [
+        pytest.param(
+            "prolific", marks=pytest.mark.long(stays="test_it_pays_everybody_once_with_each_fault_alone")
+        ),
+        "mturk",
+    ],
+)
 def test_it_pays_everybody_once_with_each_fault_alone(
     platform: str,
     tmp_path: Path,
@@ -373,7 +387,15 @@ execute_from_command_line(["manage.py", "settle", *sys.argv[1:]])
 """A settle that believes that a killed process has sent nothing: the fault that costs a laboratory most."""
 
 
-@pytest.mark.parametrize("platform", ["prolific", pytest.param("mturk", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "platform",
+    [
+        "prolific",
+        pytest.param(
+            "mturk", marks=pytest.mark.long(stays="test_it_notices_a_settle_that_forgets_what_it_sent")
+        ),
+    ],
+)
 def test_it_notices_a_settle_that_forgets_what_it_sent(
     platform: str, study: Study, server: WebServer, server_env: dict[str, str]
 ) -> None:

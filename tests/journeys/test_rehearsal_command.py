@@ -33,7 +33,7 @@ def rehearse(env: dict[str, str]) -> str:
     return done.stdout
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="tests/journeys/test_rehearsal.py::test_it_pays_everybody_once_with_each_fault_alone")
 def test_it_can_be_rehearsed_again_and_leaves_nothing_to_pay(
     project_env: dict[str, str], tmp_path: Path
 ) -> None:

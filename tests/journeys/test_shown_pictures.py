@@ -27,12 +27,12 @@ WIDE = 'dataset = { name = "folder", path = "wide/images", people_share = 1.0 }'
 @pytest.fixture
 def opened(rows: None, tmp_path: Path) -> dict[str, Any]:
     """The small study with pictures three wide and two high, whose sides the network does not see."""
-    draw_images(tmp_path / "small" / "wide")
+    draw_images(tmp_path / "small" / "wide", per_cell=6)
     for file in (tmp_path / "small" / "wide").rglob("*.png"):
         with Image.open(file) as square:
             wide = np.pad(np.asarray(square), ((0, 0), (8, 8), (0, 0)), mode="reflect")
         Image.fromarray(wide).resize((960, 640), Image.Resampling.BICUBIC).save(file)
-    return open_world.opened(tmp_path / "small", WIDE, "gap_ms = 0")
+    return open_world.opened(tmp_path / "small", WIDE, "blocks = 1", "gap_ms = 0")
 
 
 def test_a_wide_picture_is_sharp_and_undistorted_on_every_display(

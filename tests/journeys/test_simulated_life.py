@@ -15,6 +15,7 @@ from django.core.management import CommandError, call_command
 
 from crowd.models import Identity, Posting
 from crowd.rehearsal.demo import send_people
+from crowd.rehearsal.kept import DemoFailed
 from experiments.models import Gate, Participant, Response, Session, Slot, Study, Trial
 from experiments.selectors import definition_of
 from experiments.sessions import mark_left
@@ -27,6 +28,7 @@ from experiments.terminal import Terminal
 from experiments.tokens import keyed_hash
 from tests import services
 from tests.guard import Service
+from tests.journeys.conftest import serving
 from tests.services import WebServer
 from tests.world import opened_study, write_study
 
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     pass
 
 QUIZ = {"task": "machine"}
-SLOTS = 6
+SLOTS = 4
 DIFFICULT = "careless=0.6,leaver=0.4"
 
 
@@ -52,9 +54,9 @@ def served_again(env: Mapping[str, str], port: int) -> Iterator[Service]:
         yield service
 
 
-def population(difficult: int = 10) -> list[Person]:
+def population(difficult: int = 7) -> list[Person]:
     """The usual mix, with more people who cause trouble."""
-    usual = populate(parse_mix(DEFAULT_MIX), 24, seed=1)
+    usual = populate(parse_mix(DEFAULT_MIX), 16, seed=1)
     return [*populate(parse_mix(DIFFICULT), difficult, seed=2), *usual]
 
 
@@ -150,7 +152,7 @@ def assert_ends_full(server: WebServer, study: Study) -> None:
     assert per_condition == dict.fromkeys(("baseline", "control", "saliency"), SLOTS)
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_serves_a_crowd_and_every_number_adds_up")
 @pytest.mark.both_databases("claims")
 def test_it_loses_and_doubles_nothing_when_the_server_is_killed(
     server_env: dict[str, str], study: Study
@@ -174,6 +176,28 @@ def test_it_loses_and_doubles_nothing_when_the_server_is_killed(
     assert_answered_once(outcomes)
     assert_ledger(outcomes)
     assert Session.objects.filter(verdict="passed").count() > SLOTS
+
+
+@pytest.fixture
+def endless(server_env: dict[str, str], tmp_path: Path) -> Study:
+    """No observer takes 500 minutes over a small study."""
+    text = {"total_minutes": "total_minutes = [500, 600]"}
+    return opened_study(write_study(tmp_path / "endless", slots=2, **text))
+
+
+def test_nobody_else_is_sent_after_a_wave_of_which_nobody_passes(
+    endless: Study, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving() as site, Terminal() as terminal, pytest.raises(DemoFailed) as stopped:
+        send_people(endless, definition_of(endless), site.url, 5, 0, terminal)
+    printed = capsys.readouterr().out
+    assert "5 people came for 5 sessions, of which 0 passed, with" in printed
+    finished = Session.objects.filter(verdict="screened").count()
+    assert 1 <= finished <= 5 and Session.objects.count() == 5
+    said = str(stopped.value)
+    assert said.startswith("None of the last 5 people passed, so nobody else is sent.")
+    assert f"total_minutes (minutes from arrival to the end): {finished}" in said
+    assert "[screening]" in said and "start again" in said and "server.log" in said
 
 
 def test_it_keeps_simulated_people_out_of_a_live_study(

@@ -104,6 +104,9 @@ def stages(tmp_path: Path) -> tuple[Path, Path]:
     )
 
 
+@pytest.mark.long(
+    stays="tests/crowd/rehearsal/test_stages.py::test_a_stage_that_was_solved_is_closed_and_frozen"
+)
 @pytest.mark.sqlite_only("the demo keeps its rows there")
 def test_it_runs_both_stages_in_one_command(project_env: dict[str, str], stages: tuple[Path, Path]) -> None:
     env = {**project_env, "DATABASE_URL": f"sqlite:///{stages[0].parent / 'rows.sqlite3'}"}

@@ -140,7 +140,7 @@ def loads_again_before_and_after_going_on(visitor: Visitor) -> None:
     assert Response.objects.count() == 2
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_a_session_by_keyboard_stores_guesses_and_reveals_what_the_model_says")
 def test_between_learning_and_answering_a_page_comes_once_whatever_happens_there(
     visitor: Visitor, server: Site, study: Study
 ) -> None:

@@ -1,7 +1,7 @@
 """A protocol that no shared code knows works from its file over HTTP and Chromium to report and export.
 
-The first test starts every process as in a deployment; only the settings differ, which put the toy's lines
-into the tables (tests/toy/settings.py). In the second, they are put into the tables of this process.
+The toy's lines are put into the tables of this process; in a process of their own, the settings do it
+(tests/toy/settings.py).
 """
 
 import csv
@@ -21,7 +21,6 @@ from django.core.management import call_command
 
 from tests.journeys.conftest import Site, serving
 from tests.journeys.visitor import Visitor, violations
-from tests.services import WebServer, web_server
 from tests.toy.tables import registered
 from tests.world import draw_images, opened_study
 
@@ -35,17 +34,11 @@ SLUG, PEOPLE, TRIALS = "three-piles", 6, 6
 
 
 def run(env: dict[str, str], *words: str) -> str:
-    """A command of the project, with the toy in its tables."""
+    """A command of the project."""
     command = [sys.executable, "manage.py", *words]
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, **env}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-@pytest.fixture
-def toy_env(project_env: dict[str, str]) -> dict[str, str]:
-    project_env["DJANGO_SETTINGS_MODULE"] = "tests.toy.settings"
-    return project_env
 
 
 def written(folder: Path) -> Path:
@@ -55,38 +48,23 @@ def written(folder: Path) -> Path:
     return folder / "study.toml"
 
 
-@pytest.fixture
-def study(toy_env: dict[str, str], tmp_path: Path) -> Path:
-    """The toy's study, open and offered on the local platform."""
-    path = written(tmp_path / "study")
-    run(toy_env, "study_open", str(path))
-    run(toy_env, "publish", SLUG, "--platform", "local")
-    return path
-
-
-@pytest.fixture
-def toy_server(study: Path, toy_env: dict[str, str]) -> Iterator[WebServer]:
-    with web_server(toy_env) as server:
-        yield server
-
-
 def rows_of(path: Path) -> list[dict[str, str]]:
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.django_db
 def test_it_goes_from_a_file_to_report_and_export(
-    toy_env: dict[str, str], study: Path, toy_server: WebServer, tmp_path: Path
+    toy_site: Site, server_env: dict[str, str], tmp_path: Path
 ) -> None:
-    printed = run(toy_env, "study_check", str(study))
+    study = str(tmp_path / "study" / "study.toml")
+    printed = run({**server_env, "DJANGO_SETTINGS_MODULE": "tests.toy.settings"}, "study_check", study)
     assert "no plans that differ in the condition alone" in printed
     # One after the other: a person who is screened leaves the place to people who are still to come. If all
     # come at once, the speed of the machine decides who is turned away before a place is left.
     crowd = ("-n", str(PEOPLE), "--mix", "guesser=1", "--concurrency", "1")
-    run(toy_env, "simulate", str(study), "--url", toy_server.url, *crowd)
-    run(toy_env, "report", SLUG, "--origin", "simulated", "--out", str(tmp_path / "report"))
-    run(toy_env, "export", SLUG, "--out", str(tmp_path / "export"))
+    call_command("simulate", study, "--url", toy_site.url, *crowd)
+    call_command("report", SLUG, "--origin", "simulated", "--out", str(tmp_path / "report"))
+    call_command("export", SLUG, "--out", str(tmp_path / "export"))
 
     trials, people = (rows_of(tmp_path / "export" / f"{name}.csv") for name in ("trials", "participants"))
     left = {row["slot"] for row in people if row["status"] == "screened"}

@@ -13,7 +13,7 @@ from tests.journeys.test_rehearsal_command import run
 PEOPLE = 12
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_refuses_the_platform_without_its_line")
 def test_it_rehearses_a_study_on_a_platform_that_no_shared_file_names(
     project_env: dict[str, str], tmp_path: Path
 ) -> None:

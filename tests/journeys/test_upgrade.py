@@ -33,7 +33,7 @@ def rows() -> dict[str, list[dict[str, Any]]]:
     }
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="tests/before/test_old_page.py::test_the_old_page_goes_on_with_todays_server")
 def test_people_in_the_middle_go_on_after_an_upgrade(
     server_env: dict[str, str], store_folder: Path, tmp_path: Path
 ) -> None:

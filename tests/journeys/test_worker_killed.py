@@ -113,7 +113,7 @@ def test_it_lets_the_next_worker_finish(
     check(project_env, undisturbed)
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_lets_the_next_worker_finish")
 def test_it_finishes_without_any_worker(
     study: Path, undisturbed: dict[str, bytes], project_env: dict[str, str], celery_worker: Worker
 ) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from crowd.rehearsal.rounds import scaled
 from crowd.rehearsal.shown import print_addresses
-from crowd.rehearsal.stages import end_stage, stages_of
+from crowd.rehearsal.stages import end_stage, print_routing, stages_of
 from experiments.errors import StudyError
+from experiments.models import Solution, Study
 from experiments.study_file import find_study, load_study
 from experiments.terminal import Terminal
-from tests.experiments.protocols import SOLVE, staged
+from tests.experiments.checked import checked_study
+from tests.experiments.protocols import SOLVE, solved, staged
+from tests.world import Person
 
 
 @pytest.mark.parametrize(
@@ -63,6 +67,41 @@ def test_a_stage_that_nobody_solved_is_closed_and_not_frozen(
     study.refresh_from_db()
     assert (study.state, study.frozen_digest) == ("closed", "")
     assert "tasks is closed." in capsys.readouterr().out
+
+
+@pytest.mark.django_db
+def test_a_stage_that_was_solved_is_closed_and_frozen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = solved(tmp_path / "s")
+    Study.objects.update(state="open", closed_at=None)
+    study.refresh_from_db()
+    with Terminal() as terminal:
+        end_stage(study, terminal)
+    study.refresh_from_db()
+    assert study.state == "closed" and re.fullmatch("[0-9a-f]{64}", study.frozen_digest)
+    count = Solution.objects.count()
+    said = f"tasks is frozen: {count} solutions, digest {study.frozen_digest}."
+    assert count > 0 and said in capsys.readouterr().out
+
+
+@pytest.mark.django_db
+def test_it_says_where_each_kind_of_eyes_was_led(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The stage wants ordinary eyes: two readers have them, and one of two weak readers has not."""
+    study = checked_study(tmp_path / "checked", monkeypatch)
+    eyes = (("plate_reader", "ordinary"), ("weak_reader", "reduced"), ("weak_reader", "ordinary"))
+    for number, (kind, vision) in enumerate(eyes):
+        person = Person(f"p{number}", slug="tasks", vision=vision, simulated=kind)
+        person.arrive("trials" if vision == "ordinary" else "finish")
+    with Terminal() as terminal:
+        print_routing(study, terminal)
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [row for row in rows if row[:1] in (["plate_reader"], ["weak_reader"])] == [
+        ["plate_reader", *"100010"],
+        ["weak_reader", *"110011"],
+    ]
 
 
 @pytest.mark.django_db
