@@ -13,10 +13,12 @@ from analysis.exports.release import Request, export_study
 from analysis.families import family_of, methods_of
 from analysis.refresh import make_report, refresh_report
 from crowd.models import StudyRole
-from experiments.models import Response, Slot, Study
+from experiments.models import Slot, Study, Trial
+from tests.analysis.stored import sitting
 from tests.analysis.test_packages import alike, report_from
 from tests.crowd.logins import login
 from tests.experiments.test_extending import extension
+from tests.snapshots import made_once
 from tests.world import Person, opened_study, write_study
 
 pytestmark = pytest.mark.django_db
@@ -37,37 +39,43 @@ slots = 5
 """
 
 
-def fill(study: Study, right: dict[str, list[int]]) -> None:
-    """Every place is kept by a person with so many right answers."""
-    left = {name: list(counts) for name, counts in right.items()}
-    for number in range(sum(len(counts) for counts in right.values())):
-        session = Person(f"{study.slug}-{number}", slug=study.slug).take_part()
-        assert session.slot is not None and session.slot.condition is not None
-        count = left[session.slot.condition.name].pop(0)
-        rows = Response.objects.filter(session=session, trial__phase="test", trial__check_kind="")
-        rows = rows.select_related("trial__item").order_by("position")
-        assert len(rows) == SCORED
-        for row in rows[count:]:
-            assert row.trial.item is not None
-            other = next(c["value"] for c in row.trial.choices if c["value"] != row.trial.item.predicted)
-            Response.objects.filter(pk=row.pk).update(value={"choice": other})
+def fill(study: Study, given: dict[str, list[int]]) -> None:
+    """Every place is kept by a person with so many right answers, the first ones."""
+    for name, counts in given.items():
+        slots = study.slots.filter(condition__name=name).order_by("ordinal")
+        for slot, count in zip(slots, counts, strict=True):
+            scored = slot.trials.filter(phase="test", check_kind="").order_by("position")
+            assert len(scored) == SCORED
+            wrong = {trial.pk for trial in scored[count:]}
+
+            def right(trial: Trial, wrong: set[int] = wrong) -> bool:
+                return trial.pk not in wrong
+
+            sitting(study, f"{study.slug}-{slot.ordinal}", condition=name, right=right)
 
 
-def studies(
-    tmp_path: Path, head: str = "", bridge: dict[str, list[int]] | None = None
-) -> tuple[Study, Study]:
+POOLED = "[extension]\ndrift_points = 30\npool = true\n"
+
+
+@pytest.fixture
+def studies(tmp_path: Path, store_folder: Path) -> tuple[Study, Study]:
+    """The parent and its extension, every place of which is kept."""
     (tmp_path / "small").mkdir()
     path = write_study(tmp_path / "small", slots=5)
-    parent = opened_study(path)
-    fill(parent, PARENT)
-    later = opened_study(extension(path, NEW, head))
-    fill(later, EXTENSION)
-    return parent, later
+    file = extension(path, NEW, POOLED)
+
+    def make() -> Study:
+        fill(opened_study(path), PARENT)
+        later = opened_study(file)
+        fill(later, EXTENSION)
+        return later
+
+    later = made_once(f"extension, kept {PARENT} {EXTENSION} {path.read_text()} {file.read_text()}", make)
+    return Study.objects.get(slug="small"), later
 
 
-@pytest.mark.long
-def test_it_tells_drift_and_both_studies_methods(tmp_path: Path, store_folder: Path) -> None:
-    parent, later = studies(tmp_path, "[extension]\ndrift_points = 30\npool = true\n")
+def test_it_tells_drift_and_both_studies_methods(studies: tuple[Study, Study]) -> None:
+    parent, later = studies
     assert family_of(parent) == family_of(later) == [parent, later]
     report = make_report(later, "human")
     content = report.json()["extension"]
@@ -88,17 +96,19 @@ def test_it_tells_drift_and_both_studies_methods(tmp_path: Path, store_folder: P
     assert "extension" not in make_report(parent, "human").json()
 
 
-@pytest.mark.long
-def test_it_pools_nothing_without_the_plan_or_beyond_the_margin(tmp_path: Path, store_folder: Path) -> None:
-    _, later = studies(tmp_path, "[extension]\ndrift_points = 5\npool = true\n")
+@pytest.mark.usefixtures("undrawn")
+def test_it_pools_nothing_without_the_plan_or_beyond_the_margin(studies: tuple[Study, Study]) -> None:
+    _, later = studies
+    later.definition["extension"]["drift_points"] = 5
+    later.save()
     section = next(s for s in make_report(later, "human").sections if s.key == "extension")
     assert section.content["pooled"] == [] and section.content["drift"]["decision"] == "inconclusive"
     assert "do not count as one" in section.paragraphs[1] and "they are not" in section.paragraphs[2]
 
 
-@pytest.mark.long
-def test_methods_are_listed_once_all_results_are_open(tmp_path: Path, store_folder: Path) -> None:
-    parent, later = studies(tmp_path)
+@pytest.mark.usefixtures("undrawn")
+def test_methods_are_listed_once_all_results_are_open(studies: tuple[Study, Study]) -> None:
+    parent, later = studies
     told = methods_of(parent, "human")
     assert told.table is not None
     # Utilities by hand: 38/40 over 25/40, 32/40 over 25/40, 25/40 over 25/40.
@@ -125,14 +135,13 @@ def test_methods_are_listed_once_all_results_are_open(tmp_path: Path, store_fold
     assert sections["extension"].content is None
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("table_format", ["csv", "parquet"])
-def test_a_package_gives_all_but_what_needs_the_parent(
-    tmp_path: Path, store_folder: Path, table_format: str
-) -> None:
-    parent, later = studies(tmp_path, "[extension]\ndrift_points = 30\npool = true\n")
+@pytest.mark.long(stays="test_it_tells_drift_and_both_studies_methods")
+@pytest.mark.usefixtures("undrawn")
+def test_a_package_gives_all_but_what_needs_the_parent(tmp_path: Path, studies: tuple[Study, Study]) -> None:
+    """The tables of either format are read alike by any report (test_packages.py)."""
+    _, later = studies
     package = tmp_path / "package"
-    export_study(later, package, Request(format=table_format))
+    export_study(later, package, Request(format="parquet"))
     stored = json.loads((package / "report-human.json").read_text())
     assert stored["extension"]["drift"]["n_parent"] == 5, "the stored report has what was beside the parent"
     made, printed = report_from(package, tmp_path / "again")

@@ -38,14 +38,16 @@ def twice(examined: Callable[..., Any]) -> Callable[..., Any]:
     return wrong
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "notice"),
     [
         ("one_way", calibration.test_it_keeps_the_error_rate_of_the_anova),
         ("one_way", calibration.test_it_covers_eta_squared_and_the_mean),
         ("tukey_kramer", calibration.test_it_is_the_same_tukey_as_the_vectorised_one),
-        ("utilities", lambda scale: calibration.test_it_covers_utility(RATES, 6, scale)),
+        pytest.param(
+            *("utilities", lambda scale: calibration.test_it_covers_utility(RATES, 6, scale)),
+            marks=pytest.mark.long(stays="test_it_notices_people_who_count_twice"),
+        ),
     ],
 )
 def test_it_notices_people_who_count_twice(

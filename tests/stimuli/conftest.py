@@ -24,22 +24,24 @@ from stimuli.predictors.interface import ImagePredictor
 from stimuli.spec import Component
 from tests.trained import trained_once
 
-AVERAGED = {"downsampling": "average", "width": 8, "epochs": 4}
-"""As the shipped studies ask for, with fewer pictures."""
+AVERAGED = {"downsampling": "average", "width": 8}
+"""As the shipped studies ask for, with fewer and smaller pictures."""
 RECIPES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "biased": ({"count": 48, "model_count": 240}, {"epochs": 4, "train_items": 240}),
-    "lookalike": ({"count": 48, "model_count": 240}, {"epochs": 4, "train_items": 240}),
-    "strategy": ({"count": 48, "model_count": 600}, {"epochs": 8, "train_items": 600}),
-    "biased averaged": ({"count": 48, "model_count": 240}, {**AVERAGED, "train_items": 240}),
-    "strategy averaged": (
-        {"count": 48, "model_count": 600, "size_px": 112},
-        {**AVERAGED, "epochs": 20, "input_px": 112, "learning_rate": 0.005},
+    "lookalike": ({"model_count": 240, "size_px": 64}, {"epochs": 4, "train_items": 240, "input_px": 64}),
+    "strategy": (
+        {"model_count": 480, "size_px": 112},
+        {"width": 8, "epochs": 12, "input_px": 112, "learning_rate": 0.005},
+    ),
+    "biased averaged": (
+        {"model_count": 160, "size_px": 64},
+        {**AVERAGED, "epochs": 4, "input_px": 64, "learning_rate": 0.005},
     ),
     "imperceptible averaged": (
-        {"count": 48, "model_count": 600},
-        {**AVERAGED, "train_items": 320, "epochs": 6},
+        {"model_count": 240, "size_px": 64},
+        {**AVERAGED, "epochs": 8, "input_px": 64, "learning_rate": 0.005},
     ),
 }
+PICTURES = 48
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,9 @@ class Planted:
 def _plant(name: str) -> Planted:
     dataset_params, predictor_params = RECIPES[name]
     scenario = name.split()[0]
-    dataset = open_synthetic(Component("synthetic", {"scenario": scenario, **dataset_params}), Path())
+    dataset = open_synthetic(
+        Component("synthetic", {"scenario": scenario, "count": PICTURES, **dataset_params}), Path()
+    )
     component = Component("trained_cnn", predictor_params)
     predictor = trained_once(
         f"planted-{name.replace(' ', '-')}", lambda: open_predictor(component, Path(), dataset)

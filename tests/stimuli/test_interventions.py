@@ -3,84 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from stimuli.datasets.synthetic.scenarios import open_synthetic
+from stimuli.spec import Component
 from tests.stimuli.conftest import Planted
 
 pytestmark = pytest.mark.pure
+MORE = pytest.mark.long(stays="test_it_follows_the_cue_and_not_the_rest")
 
 
-@pytest.mark.long
-def test_it_follows_the_background_and_not_the_animal(planted: Callable[[str], Planted]) -> None:
-    biased = planted("biased")
-    before = biased.answers()
-    assert np.mean(biased.answers_after("background") != before) >= 0.8
-    assert np.mean(biased.answers_after("animal") != before) <= 0.2
+def cells_of(answers: NDArray[np.int64], truths: NDArray[np.int64]) -> list[int]:
+    """How many items the network gives each answer, rightly and wrongly."""
+    return [
+        int(np.sum((answers == label) & ((answers == truths) == right)))
+        for label in (0, 1)
+        for right in (True, False)
+    ]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "cue", "rest"),
     [
         ("biased averaged", "background", "animal"),
-        ("strategy averaged", "margin", "veins"),
-        ("imperceptible averaged", "camera", "ears"),
+        pytest.param("imperceptible averaged", "camera", "ears", marks=MORE),
+        pytest.param("strategy", "margin", "veins", marks=MORE),
     ],
 )
-def test_the_shipped_networks_follow_the_cue_and_not_the_rest(
+def test_it_follows_the_cue_and_not_the_rest(
     planted: Callable[[str], Planted], name: str, cue: str, rest: str
 ) -> None:
     world = planted(name)
     before = world.answers()
-    assert np.mean(world.answers_after(cue) != before) >= 0.8
+    assert np.mean(world.answers_after(cue) != before) >= (0.6 if name == "strategy" else 0.8)
     assert np.mean(world.answers_after(rest) != before) <= 0.2
-    assert 0.3 <= np.mean(before != world.truths()) <= 0.6
+    assert 0.4 <= np.mean(before != world.truths()) <= 0.6
+    assert min(cells_of(before, world.truths())) >= 5, "it is wrong in every way often enough for balance"
 
 
-def test_it_is_wrong_on_about_half_of_the_biased_items(planted: Callable[[str], Planted]) -> None:
-    biased = planted("biased")
-    assert 0.4 <= np.mean(biased.answers() != biased.truths()) <= 0.6
-
-
-@pytest.mark.long
-def test_it_follows_the_margin_of_a_leaf_and_not_its_veins(planted: Callable[[str], Planted]) -> None:
-    strategy = planted("strategy")
-    before = strategy.answers()
-    assert np.mean(strategy.answers_after("margin") != before) >= 0.6
-    assert np.mean(strategy.answers_after("veins") != before) <= 0.2
-
-
-@pytest.mark.long
-def test_it_errs_on_a_third_to_a_half_of_the_lookalikes(planted: Callable[[str], Planted]) -> None:
-    lookalike = planted("lookalike")
-    assert 0.3 <= np.mean(lookalike.answers() != lookalike.truths()) <= 0.5
-
-
-@pytest.mark.long
 def test_it_tells_lookalikes_by_what_stands_in_one_and_the_same_place(
     planted: Callable[[str], Planted],
 ) -> None:
+    """It errs on a third to a half of them."""
     lookalike = planted("lookalike")
-    before = lookalike.answers()
+    before, truths = lookalike.answers(), lookalike.truths()
+    assert 0.3 <= np.mean(before != truths) <= 0.5 and min(cells_of(before, truths)) >= 5
     assert np.mean(lookalike.answers_after("coat") != before) >= 0.8
-    key = lookalike.dataset.items("people")[0].key
-    changed = np.any(lookalike.dataset.swap(key, "coat") != lookalike.dataset.pixels(key), axis=2)
-    inside = lookalike.dataset.mask(key)
+    large = open_synthetic(Component("synthetic", {"scenario": "lookalike", "count": 8}), Path())
+    key = large.items("people")[0].key
+    changed = np.any(large.swap(key, "coat") != large.pixels(key), axis=2)
+    inside = large.mask(key)
     assert changed[~inside].mean() < 0.02 < changed[inside].mean()
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("scenario", ["biased", "strategy", "lookalike"])
-def test_it_is_wrong_in_every_way_often_enough_for_balance(
-    planted: Callable[[str], Planted], scenario: str
-) -> None:
-    world = planted(scenario)
-    answers, truths = world.answers(), world.truths()
-    cells = [
-        np.sum((answers == label) & ((answers == truths) == right))
-        for label in (0, 1)
-        for right in (True, False)
-    ]
-    assert min(cells) >= 5
