@@ -71,7 +71,7 @@ class Circumstances:
 def tests(name: str, *chosen: str, database: str = "postgresql", workers: str = "0") -> Unit:
     """A unit that runs tests on one database."""
     options = ("--database", database, "--seed", "{seed}", "--processes", workers)
-    # Where no file is named the folder is, else pytest takes an option's value for it (setup/suite.py).
+    # The folder, if no file is named: else pytest takes an option's value for it (setup/suite.py).
     folder = () if any(word.startswith("tests/") for word in chosen) else ("tests",)
     return Unit(name, (sys.executable, "-m", "pytest", *folder, "-q", *options, *chosen))
 

@@ -46,7 +46,7 @@ def files() -> list[str]:
 def whole() -> set[str]:
     """The functions whose every case is long."""
     marks = ((path, choice.long_marks((budget.ROOT / path).read_text())) for path in files())
-    return {f"{path}::{function}" for path, found in marks for function, _, is_whole in found if is_whole}
+    return {f"{path}::{function}" for path, read in marks for function, _, is_whole in read if is_whole}
 
 
 def functions(path: str) -> set[str]:

@@ -35,7 +35,7 @@ def run(tmp_path: Path, kind: str, study: Path) -> dict[str, Any]:
     return told
 
 
-@pytest.mark.long
+@pytest.mark.full
 def test_the_table_of_the_closed_form_model_is_the_same(tmp_path: Path) -> None:
     """Its predictor is a formula, so no processor makes a difference."""
     study = unpack("told", tmp_path / "told") / "studies" / "before" / "study.toml"

@@ -113,7 +113,7 @@ def thresholds(total: int, kills: int, seed: int) -> Iterator[int]:
     yield from sorted(draws.sample(range(1, max(kills + 1, 9 * total // 10)), kills))
 
 
-@pytest.mark.long(stays="tests/journeys/test_worker_killed.py::test_it_lets_the_next_worker_finish")
+@pytest.mark.full
 def test_it_completes_with_a_worker_killed_at_random(
     tmp_path: Path, project_env: dict[str, str], celery_worker: Worker, scale: Scale
 ) -> None:

@@ -112,8 +112,6 @@ NETWORKS = {
         "transformers_image",
     ),
 }
-QUICK = "resnet18 of torchvision"
-EVERY = [pytest.param(name, marks=() if name == QUICK else pytest.mark.full) for name in NETWORKS]
 
 
 def fenced(language: str, word: str) -> str:
@@ -193,10 +191,8 @@ def publisher(tmp_path: Path, project_env: dict[str, str]) -> Publisher:
     return Publisher(home, project_env)
 
 
-@pytest.mark.long(
-    stays="tests/stimuli/test_published_models.py::test_it_takes_torchvision_s_weights_without_torchvision"
-)
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.full
+@pytest.mark.parametrize("name", NETWORKS)
 def test_it_goes_from_published_weights_to_a_report(name: str, publisher: Publisher) -> None:
     todo = publisher.begin(NETWORKS[name], is_trained=True)
     printed = publisher.run(todo.pop(0).text)
@@ -213,10 +209,8 @@ def test_it_goes_from_published_weights_to_a_report(name: str, publisher: Publis
     assert [row["name"] for row in report["conditions"]] == ["baseline", "control", "grad_cam"]
 
 
-@pytest.mark.long(
-    stays="tests/stimuli/test_published_models.py::test_it_takes_an_exported_network_of_torchvision"
-)
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.full
+@pytest.mark.parametrize("name", NETWORKS)
 def test_it_refuses_the_same_network_with_the_weights_that_it_began_with(
     name: str, publisher: Publisher
 ) -> None:

@@ -151,7 +151,7 @@ def test_it_recovers_a_planted_effect_from_the_rows(crowd: Crowd) -> None:
     assert found_p[frozenset(("baseline", "control"))] > 0.05
 
 
-@pytest.mark.long(stays="test_it_recovers_a_planted_effect_from_the_rows")
+@pytest.mark.full
 def test_it_covers_the_planted_utility_as_often_as_it_says(crowd: Crowd, scale: Scale) -> None:
     crowd.answer(crowd.planted(lambda condition, block: EFFECT[condition, block]))
     crowd.finish()
@@ -163,7 +163,7 @@ def test_it_covers_the_planted_utility_as_often_as_it_says(crowd: Crowd, scale: 
     assert missed <= binom.ppf(0.999, len(seeds(scale)), 0.05)
 
 
-@pytest.mark.long(stays="test_it_recovers_a_planted_effect_from_the_rows")
+@pytest.mark.full
 def test_it_finds_no_more_than_chance_where_nothing_was_planted(crowd: Crowd, scale: Scale) -> None:
     """People differ from each other, conditions do not."""
     crowd.answer(crowd.planted(lambda condition, block: 0.6))
@@ -182,7 +182,7 @@ def test_it_finds_no_more_than_chance_where_nothing_was_planted(crowd: Crowd, sc
     assert max(rejected) <= most, rejected
 
 
-@pytest.mark.long(stays="test_it_recovers_a_planted_effect_from_the_rows")
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("statistics", "notice"),
     [

@@ -89,9 +89,7 @@ def is_let_in(study: Study, window: Window) -> bool:
     return any(w.holds(window.width_px, window.height_px) for w in windows_of(definition_of(study)))
 
 
-@pytest.mark.long(
-    stays="tests/journeys/test_smallest_window.py::test_a_whole_trial_fits_common_windows_and_asks_where_every_trial_asks"
-)
+@pytest.mark.full
 @pytest.mark.apart
 def test_every_page_fits_every_window(study: Study, server: Site, browser: Browser) -> None:
     faults: list[str] = []
