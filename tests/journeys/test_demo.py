@@ -43,7 +43,7 @@ slots = 2
 @pytest.fixture
 def study_file(tmp_path: Path) -> Path:
     """The small study with a fourth condition, so that the walk-in places divide evenly."""
-    path = write_study(tmp_path / "study")
+    path = write_study(tmp_path / "study", blocks="blocks = 1")
     path.write_text(path.read_text() + FOURTH)
     return path
 
