@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from functools import _lru_cache_wrapper
+from functools import _lru_cache_wrapper, cache
 from pathlib import Path
 
 from django.apps import apps
@@ -104,8 +104,13 @@ def _restore(before: Rows, rows: Rows) -> None:
 
 def _forget() -> None:
     """What an earlier test changed in these rows may have been read by their keys."""
-    for name, module in list(sys.modules.items()):
+    for name in list(sys.modules):
         if name.startswith(("experiments.", "crowd.", "analysis.")) and ".simulation" not in name:
-            for value in list(vars(module).values()):
-                if isinstance(value, _lru_cache_wrapper):
-                    value.cache_clear()
+            for value in _remembering(name):
+                value.cache_clear()
+
+
+@cache
+def _remembering(module: str) -> list[_lru_cache_wrapper[object]]:
+    """The functions of a module that remember what they read: looking for them takes as long as a request."""
+    return [value for value in vars(sys.modules[module]).values() if isinstance(value, _lru_cache_wrapper)]

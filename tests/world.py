@@ -6,8 +6,10 @@ twice.
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,16 @@ def silent(what: str, done: int, total: int) -> None:
 def draw_images(folder: Path, per_cell: int = 14) -> None:
     """Pictures whose brighter side of the upper half decides the quadrant model's answer; half of the answers
     are wrong."""
+    for name, png in _drawn(per_cell):
+        path = folder / "images" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(png)
+
+
+@cache
+def _drawn(per_cell: int) -> list[tuple[str, bytes]]:
+    """The name of each file and its content."""
+    drawn = []
     rng = np.random.default_rng(7)
     for truth in CLASSES:
         for predicted in CLASSES:
@@ -46,9 +58,10 @@ def draw_images(folder: Path, per_cell: int = 14) -> None:
                 half = SIZE_PX // 2
                 columns = slice(0, half) if predicted == "left" else slice(half, SIZE_PX)
                 pixels[:half, columns] += 90
-                path = folder / "images" / truth / f"{predicted}-{number:02d}.png"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                Image.fromarray(pixels).save(path)
+                file = io.BytesIO()
+                Image.fromarray(pixels).save(file, "PNG")
+                drawn.append((f"{truth}/{predicted}-{number:02d}.png", file.getvalue()))
+    return drawn
 
 
 def write_study(folder: Path, slug: str = "small", slots: int = 3, **changes: str) -> Path:

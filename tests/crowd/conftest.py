@@ -15,6 +15,14 @@ Outcome = Callable[[Path], tuple[str, str]]
 
 
 @pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages show an empty picture for a figure, which would take most of their time. For tests that read the
+    words of a page; the figures of each report are drawn by its own tests."""
+    empty = b'<svg xmlns="http://www.w3.org/2000/svg"></svg>'
+    monkeypatch.setattr("analysis.reports.base.Figure.svg", empty)
+
+
+@pytest.fixture
 def outcome(capsys: pytest.CaptureFixture[str], store_folder: Path) -> Outcome:
     from django.core.management import CommandError, call_command
 
@@ -39,8 +47,9 @@ def study(db: None) -> "Study":
 
 
 @pytest.fixture
-def small(db: None, tmp_path: Path, store_folder: Path) -> "Study":
-    """The small study with its pictures, open on the local platform."""
+def small(db: None, tmp_path: Path) -> "Study":
+    """The small study with its pictures, open on the local platform. Its files are those of all tests: who
+    changes one has a store of its own."""
     from tests import world
 
     return world.opened_study(world.write_study(tmp_path / "small"))

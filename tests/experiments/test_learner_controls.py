@@ -37,10 +37,10 @@ from stimuli.types import Mask, Pixels
 
 pytestmark = pytest.mark.pure
 
-SITTINGS = 72
+SITTINGS = 24
 MARGIN = 0.02
-"""A shuffled explanation may gain this much by chance: over 72 paired sittings of 21 answers, the standard
-error of a gain is below 0.01.
+"""A shuffled explanation may gain this much by chance: over 24 paired sittings of 21 answers, the standard
+error of a gain is below 0.02.
 """
 KINDS = ("learner", *OBSERVERS)
 every_kind = pytest.mark.parametrize("kind", KINDS)
