@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ import pytest
 
 from tests import databases, services
 from tests.before.restored import Database, Place, json_of, unpack
+
+UPGRADED = "before_upgraded"
 
 
 @contextmanager
@@ -40,32 +43,61 @@ def migrated(run_folder: Path) -> Iterator[tuple[Database, Database]]:
 @pytest.fixture(scope="module")
 def going_on(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """A database and a store in which the people of one file continue."""
-    with empty_database(run_folder) as url:
-        yield upgraded(url, tmp_path_factory.mktemp("going-on"), shifted=True)
+    with upgraded(run_folder, tmp_path_factory.mktemp("going-on")) as place:
+        yield place
 
 
 @pytest.fixture
 def own_place(run_folder: Path, tmp_path: Path) -> Iterator[Place]:
     """The same for one test alone."""
-    with empty_database(run_folder) as url:
-        yield upgraded(url, tmp_path, shifted=True)
+    with upgraded(run_folder, tmp_path) as place:
+        yield place
 
 
 @pytest.fixture(scope="module")
 def place_as_it_was(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """The same at the very time of the dump; always SQLite, from which the stored tables were made."""
+    """The dump at its very time, which is still to be migrated; always SQLite, from which the stored tables
+    were made."""
     folder = tmp_path_factory.mktemp("as-it-was")
-    return upgraded(f"sqlite:///{folder / 'legible.sqlite3'}", folder, shifted=False)
+    return loaded(f"sqlite:///{folder / 'legible.sqlite3'}", folder)
 
 
-def upgraded(url: str, folder: Path, *, shifted: bool) -> Place:
-    """The dump in the empty database of `url`, migrated, and what processes need that serve it. `shifted`: as
-    if the upgrade came a minute after the dump.
-    """
-    database = Database(url)
-    database.load()
-    if shifted:
+@contextmanager
+def upgraded(run_folder: Path, folder: Path) -> Iterator[Place]:
+    """The dump, migrated as if the upgrade came a minute after it: once in a run, of which this is a copy."""
+    base, name = os.environ["DATABASE_URL"], f"before_{uuid.uuid4().hex[:12]}"
+    with databases.only_one(run_folder / f"{UPGRADED}.lock"):
+        is_done = run_folder / f"{UPGRADED}.done"
+        if not is_done.exists():
+            databases.drop(base, run_folder, UPGRADED)
+            database, env = loaded(databases.create_empty(base, run_folder, UPGRADED), folder / "first")
+            database.shift()
+            services.migrate(env)
+            is_done.touch()
+        url = copied(base, run_folder, name)
+    try:
+        database, env = place_of(url, folder)
         database.shift()
+        yield database, env
+    finally:
+        databases.drop(base, run_folder, name)
+
+
+def copied(base: str, folder: Path, name: str) -> str:
+    if not base.startswith("sqlite"):
+        return services.create_database(databases.port_of(base), name, template=UPGRADED)
+    shutil.copyfile(databases.sqlite_file(folder, UPGRADED), databases.sqlite_file(folder, name))
+    return f"sqlite:///{databases.sqlite_file(folder, name)}"
+
+
+def loaded(url: str, folder: Path) -> Place:
+    """The dump in the empty database of `url`, and what processes need that serve it."""
+    Database(url).load()
+    return place_of(url, folder)
+
+
+def place_of(url: str, folder: Path) -> Place:
+    database = Database(url)
     env = {
         "DATABASE_URL": url,
         "STORAGE_URL": str(unpack("pictures", folder / "store")),
@@ -74,5 +106,4 @@ def upgraded(url: str, folder: Path, *, shifted: bool) -> Place:
         "SECRET_KEY": json_of(f"people-{database.kind}")["secret"],
         "PAYOUT_GRACE_S": "0",
     }
-    services.migrate(env)
     return database, env

@@ -34,6 +34,7 @@ from analysis.reports import figure_files
 # What is compared is report.json; figures as files would take most of the time.
 figure_files._written = lambda *given: b"<svg></svg>"
 out = pathlib.Path(sys.argv[1])
+call_command("migrate", verbosity=0)
 for slug, origin in (("before", "human"), ("before", "simulated"), ("closed", "human")):
     call_command("report", slug, origin=origin, out=out / "reports" / f"{slug}-{origin}")
 for slug in ("before", "closed"):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -35,12 +37,25 @@ NEUTRAL = f'[stimuli]\nclasses = {list(CLASSES)}\nlabel_names = "neutral"\n'
 # A scorer in place of a model
 
 
+@cache
+def fitted() -> bytes:
+    """The file of a scorer of nothing in particular, which knows the questions."""
+    with TemporaryDirectory() as folder:
+        call_command("fit_preference", "--twin", "content", "--images", "14", "--runs", "1", "--epochs", "1",
+                     "--out", folder)  # fmt: skip
+        return (Path(folder) / "scorer.safetensors").read_bytes()
+
+
+def fitted_in(folder: Path) -> Path:
+    path = folder / "fitted.safetensors"
+    path.write_bytes(fitted())
+    return path
+
+
 def scorer_of(study: Study, folder: Path, label: str = "none") -> Path:
     """Fitted on the study's own pictures with drawn ratings, so that it tells them apart; with `label`
     "predicted" also what the model says of each."""
-    call_command("fit_preference", "--twin", "content", "--images", "14", "--runs", "1", "--epochs", "1",
-                 "--out", str(folder / "fit"))  # fmt: skip
-    card = load(folder / "fit" / "scorer.safetensors").card
+    card = load(fitted_in(folder)).card
     labels = () if label == "none" else tuple(sorted(set(study.items.values_list("predicted", flat=True))))
     card = card.model_copy(update={"label": label, "labels": labels})
     shown = [row.shown for row in of_study(study.slug, card)]
@@ -52,7 +67,10 @@ def scorer_of(study: Study, folder: Path, label: str = "none") -> Path:
     return folder / "scorer.safetensors"
 
 
-@pytest.mark.parametrize("label", [pytest.param("none", marks=pytest.mark.long), "predicted"])
+BESIDE = pytest.mark.long(stays="test_a_scorer_rates_by_its_predictions_and_reads_nothing")
+
+
+@pytest.mark.parametrize("label", [pytest.param("none", marks=BESIDE), "predicted"])
 def test_a_scorer_rates_by_its_predictions_and_reads_nothing(
     label: str, study: Study, path: Path, live_server: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -117,9 +135,7 @@ def test_a_scorer_that_cannot_take_the_study_is_refused(study: Study, path: Path
         call_command("ask_model", str(path), "--scorer", "s", "--model", "m", "--address", "http://here")
     with pytest.raises(CommandError, match="none.safetensors"):
         call_command("ask_model", str(path), "--scorer", str(tmp_path / "none.safetensors"))
-    call_command("fit_preference", "--twin", "content", "--images", "14", "--runs", "1", "--epochs", "1",
-                 "--out", str(tmp_path))  # fmt: skip
-    saved, encoder = load(tmp_path / "scorer.safetensors"), open_encoder("histograms")
+    saved, encoder = load(fitted_in(tmp_path)), open_encoder("histograms")
     with pytest.raises(StudyError, match="does not answer 'q9'; it knows q1"):
         ScorerRater(saved, encoder, ["q1", "q9"])
     pair = replace(saved, card=saved.card.model_copy(update={"inputs": "light"}))
@@ -144,9 +160,7 @@ def test_the_label_beside_an_explanation_is_what_its_own_model_says(study: Study
 def test_a_picture_of_concepts_is_read_as_their_sentence_and_a_page_without_picture_is_not_rated(
     tmp_path: Path,
 ) -> None:
-    call_command("fit_preference", "--twin", "content", "--images", "14", "--runs", "1", "--epochs", "1",
-                 "--out", str(tmp_path))  # fmt: skip
-    saved, encoder = load(tmp_path / "scorer.safetensors"), open_encoder("histograms")
+    saved, encoder = load(fitted_in(tmp_path)), open_encoder("histograms")
     chart, other = (encode(np.full((8, 8, 3), shade, np.uint8)) for shade in (40, 200))
     sentence = "muzzle and fur, and not the ears"
     rater = ScorerRater(saved, encoder, ["q1"], sentences={hashlib.sha256(chart).hexdigest(): sentence})

@@ -24,7 +24,7 @@ from experiments.study_file import load_study
 from stimuli.store.files import read_text
 from stimuli.store.media import current_store, read_media
 from tests.crowd.test_stimulus_quality import turing
-from tests.crowd.test_study_check import Check, check, study_with
+from tests.crowd.test_study_check import Check, check, of_few, study_with
 from tests.spoilt import empty_for_the_first_answer
 from tests.world import silent
 
@@ -101,7 +101,7 @@ def test_it_shows_what_was_looked_at_with_the_empty_ones_first(
 
 
 def test_its_pictures_are_those_that_are_built(tmp_path: Path, store_folder: Path, check: Check) -> None:
-    path = study_with(tmp_path)
+    path = of_few(study_with(tmp_path))
     check(path, "--quality", "6")
     page = (settings.VAR_DIR / "checks" / "small.html").read_text(encoding="utf-8")
     assert "No warning about the stimuli." not in page, "the sources are small, which is told"

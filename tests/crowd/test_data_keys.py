@@ -7,11 +7,13 @@ import csv
 import io
 import re
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.test import Client
 
 from analysis.exports import manifest
@@ -70,28 +72,39 @@ def test_a_sealed_study_tells_a_program_nothing(study: Study, ada: Client) -> No
     assert b"Sealed until the stopping rule is met" in reply.content and study.releases.count() == 0
 
 
-@pytest.mark.parametrize("loss", ["ended", "role", "inactive", "other study", "forged", "none", "basic"])
-def test_nothing_else_opens_it(study: Study, ada: Client, loss: str) -> None:
+def ended(ada: Client) -> None:
+    assert ada.post(f"{PAGE}keys/{DataKey.objects.get().pk}/end/").status_code == 302
+
+
+LOSSES: dict[str, Callable[[Client], object]] = {
+    "ended": ended,
+    "role": lambda ada: StudyRole.objects.all().delete(),
+    "inactive": lambda ada: User.objects.filter(username="ada").update(is_active=False),
+    "other study": lambda ada: Study.objects.update(slug="renamed"),
+}
+"""After which a key opens nothing."""
+
+
+def test_nothing_else_opens_it(study: Study, ada: Client) -> None:
     stored.full(study)
     key = made(ada)
-    assert fetched(key).status_code == 200
     header = {"Authorization": f"Bearer {key}"}
-    if loss == "ended":
-        assert ada.post(f"{PAGE}keys/{DataKey.objects.get().pk}/end/").status_code == 302
-    elif loss == "role":
-        StudyRole.objects.all().delete()
-    elif loss == "inactive":
-        User.objects.filter(username="ada").update(is_active=False)
-    elif loss == "other study":
-        Study.objects.filter(pk=study.pk).update(slug="renamed")
-    else:
-        header = {"forged": {"Authorization": f"Bearer {key[:-1]}"}, "none": {}}.get(loss, {})
-        header = header or ({"Authorization": f"Basic {key}"} if loss == "basic" else {})
-    before = study.releases.count()
-    reply = Client().get(DATA, headers=header)
-    assert reply.status_code == 401 and reply["WWW-Authenticate"].startswith("Bearer")
-    assert b"page Downloads" in reply.content and study.releases.count() == before
+    for loss, lose in LOSSES.items():
+        with transaction.atomic():
+            lose(ada)
+            refused(study, header, loss)
+            transaction.set_rollback(True)
+    for wrong in ({"Authorization": f"Bearer {key[:-1]}"}, {}, {"Authorization": f"Basic {key}"}):
+        refused(study, wrong, str(wrong))
     assert ada.get(DATA).status_code == 401, "a cookie is no key"
+    assert fetched(key).status_code == 200, "as long as nothing is lost"
+
+
+def refused(study: Study, headers: dict[str, str], why: str) -> None:
+    before = study.releases.count()
+    reply = Client().get(DATA, headers=headers)
+    assert reply.status_code == 401 and reply["WWW-Authenticate"].startswith("Bearer"), why
+    assert b"page Downloads" in reply.content and study.releases.count() == before, why
 
 
 def test_it_says_what_to_ask_for(study: Study, ada: Client) -> None:

@@ -63,6 +63,7 @@ def manage(deployed: dict[str, str]) -> Manage:
 
 
 CHECK = ("check", "--deploy", "--fail-level", "WARNING")
+NO_DATABASE = r"crowd\.W003\) The database does not ans"
 
 
 def offered(state: str = "open") -> None:
@@ -80,20 +81,18 @@ def test_it_is_deployed_without_a_warning(manage: Manage) -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"SECRET_KEY": "abc"}, r"crowd\.E003\) SECRET_KEY has 3 characters, fewer than 32"),
-        ({"SECRET_KEY": "x" * 31}, r"crowd\.E003\) SECRET_KEY has 31 characters"),
         (
-            {"DATABASE_URL": "postgresql://legible@127.0.0.1:1/none"},
-            r"crowd\.W003\) The database does not ans",
+            {"DATABASE_URL": "postgresql://legible@127.0.0.1:1/none", "SECRET_KEY": "x" * 31},
+            (NO_DATABASE, r"crowd\.E003\) SECRET_KEY has 31 characters, fewer than 32"),
         ),
-        ({"DATABASE_URL": "sqlite:////nowhere/at/all.sqlite3"}, r"crowd\.W003\) The database does not ans"),
+        ({"DATABASE_URL": "sqlite:////nowhere/at/all.sqlite3"}, (NO_DATABASE,)),
     ],
 )
 def test_it_names_what_is_wrong_before_people_come(
-    manage: Manage, changes: dict[str, str], told: str
+    manage: Manage, changes: dict[str, str], told: tuple[str, ...]
 ) -> None:
     done = manage(*CHECK, **changes)
-    assert done.returncode == 1 and re.search(told, done.stderr), done.stderr
+    assert done.returncode == 1 and all(re.search(each, done.stderr) for each in told), done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -63,7 +63,7 @@ def printed(capsys: pytest.CaptureFixture[str], path: Path, *options: str) -> st
     return " ".join(capsys.readouterr().out.split())
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_the_pre_experiment_is_planned_and_its_blind_way_told")
 def test_the_page_s_study_is_checked_without_a_warning_and_opens(
     letters: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -86,7 +86,7 @@ def test_the_page_s_study_is_checked_without_a_warning_and_opens(
     assert {"text" in row for row in study.practice} == {True}
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_the_pre_experiment_is_planned_and_its_blind_way_told")
 @pytest.mark.parametrize("slug", ["sentiment", "sorted-sentences"])
 def test_the_shipped_studies_of_texts_are_checked_without_a_warning(
     slug: str, capsys: pytest.CaptureFixture[str], store_folder: Path
@@ -108,11 +108,10 @@ def test_the_shipped_studies_of_texts_are_checked_without_a_warning(
     assert minutes and float(minutes[1]) >= float(minutes[2]), "people are paid for the time that it takes"
 
 
-@pytest.mark.long
 def test_the_preregistration_holds_the_planned_analysis_and_whole_people(
     letters: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = printed(capsys, letters, "--preregistration")
+    told = printed(capsys, letters, "--preregistration", "--pictures", "0", "--quality", "0")
     assert get_paradigm("reverse_turing").planned_analysis in told
     needed = people_needed((0.557, 0.694), 15)
     assert f"- people per condition for power .80: {needed} -" in told
@@ -194,7 +193,7 @@ def test_the_pre_experiment_is_planned_and_its_blind_way_told(
     assert "Warning: the answer that is not the true class is right in 1.00 of the test trials" in told
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_the_pre_experiment_is_planned_and_its_blind_way_told")
 def test_a_run_without_training_is_planned_and_opens(
     letters: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -208,7 +207,7 @@ def test_a_run_without_training_is_planned_and_opens(
     assert study.state == "open" and kinds == {"predict", "instructed"}
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_the_pre_experiment_is_planned_and_its_blind_way_told")
 @pytest.mark.parametrize(
     ("task", "classes", "sizes"),
     [

@@ -29,7 +29,7 @@ from crowd.money.ledger import grant, withhold
 from crowd.money.plan import plan_of
 from crowd.money.sending import settle
 from crowd.platforms.base import Payment
-from crowd.rehearsal.faults import KINDS
+from crowd.rehearsal.faults import KINDS, Fault
 from tests.crowd import paid
 
 pytestmark = pytest.mark.django_db
@@ -148,18 +148,29 @@ def test_it_pays_a_large_batch_only_when_its_total_is_typed(
         assert stage.paid(row) == ((140, [20]) if is_paid else (0, []))
 
 
-LONG = [pytest.param(kind, marks=pytest.mark.long) for kind in KINDS if kind != "lost_answer"]
+DONE: tuple[Fault, Fault] = ("lost_answer", "5xx_after")
+"""The platform did what it was asked for, and the answer is lost."""
+NOT_DONE: tuple[Fault, Fault] = ("5xx_before", "429")
 
 
-@pytest.mark.parametrize("kind", ["lost_answer", *LONG])
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        DONE,
+        pytest.param(NOT_DONE, marks=pytest.mark.long(stays="test_it_pays_once_if_any_call_fails")),
+    ],
+)
 @pytest.mark.parametrize("platform", ["prolific", "mturk"])
-def test_it_pays_once_if_any_call_fails(platform: str, kind: str) -> None:
-    """A run with the fault at its first call, at its second, … until a run has fewer calls than that."""
+def test_it_pays_once_if_any_call_fails(platform: str, kinds: tuple[Fault, Fault]) -> None:
+    """A run with a fault at its first call, at its second, … until a run has fewer calls than that. What is
+    owed after a fault depends on whether the call had its effect; the two kinds of either take turns."""
+    assert {*DONE, *NOT_DONE} == set(KINDS)
     one_hit = {"platforms": {"mturk": {"base_share": 0.25, "batch": "one"}}}
     with paid.offered(paid.paying_on(platform, **one_hit), platform) as stage:
         place, faults = 0, 1
         while faults:
             row = stage.person(matches=4)
+            kind = kinds[place % 2]
             before = stage.sim.faults.met[kind]
             stage.sim.faults.forced = [*([""] * place), kind]
             settle_until_done(stage)

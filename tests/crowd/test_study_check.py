@@ -63,6 +63,12 @@ def study_with(folder: Path, predictor: str = "", **explainers: str) -> Path:
     return path
 
 
+def of_few(path: Path) -> Path:
+    """The study with as few items as can be planned."""
+    path.write_text(path.read_text().replace("[stimuli]\n", "[stimuli]\nitems = 24\n"))
+    return path
+
+
 Check = Callable[..., str]
 
 
@@ -83,7 +89,7 @@ TWO_STEPS = '{ name = "integrated_gradients", steps = 2 }'
 THREE_STEPS = '{ name = "integrated_gradients", steps = 3 }'
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_says_so_if_a_method_cannot_be_looked_at")
 def test_it_names_conditions_that_look_alike_before_anything_is_built(
     tmp_path: Path, store_folder: Path, check: Check
 ) -> None:
@@ -95,16 +101,16 @@ def test_it_names_conditions_that_look_alike_before_anything_is_built(
     assert "look alike" not in check(path, "--pictures", "0")
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_says_so_if_a_method_cannot_be_looked_at")
 def test_it_looks_at_more_pictures_once_they_are_there(
     tmp_path: Path, store_folder: Path, check: Check
 ) -> None:
-    path = study_with(tmp_path, few=TWO_STEPS, more=THREE_STEPS)
+    path = of_few(study_with(tmp_path, few=TWO_STEPS, more=THREE_STEPS))
     call_command("build_stimuli", str(path), stdout=StringIO())
     assert "few and more look alike on 24 of 24 items" in check(path)
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_says_so_if_a_method_cannot_be_looked_at")
 def test_it_finds_the_activation_maps_that_are_one_by_algebra(
     tmp_path: Path, store_folder: Path, check: Check
 ) -> None:
@@ -128,7 +134,7 @@ def test_it_refuses_methods_that_do_not_apply_all_at_once(tmp_path: Path, store_
     assert not Stimulus.objects.exists() and not Study.objects.exists()
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_says_so_if_a_method_cannot_be_looked_at")
 def test_it_refuses_both_sides_of_methods_without_a_sign(
     tmp_path: Path, store_folder: Path, check: Check
 ) -> None:
@@ -141,7 +147,6 @@ def test_it_refuses_both_sides_of_methods_without_a_sign(
     assert "The form of explanations" in printed and "could be made and drawn" not in printed
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "float64", "float32"])
 def test_it_says_from_which_precision_weights_were_cast(
     tmp_path: Path, store_folder: Path, check: Check, kind: str
@@ -152,12 +157,12 @@ def test_it_says_from_which_precision_weights_were_cast(
     state = small_network(4, 2).state_dict()
     cast = {n: v.to(getattr(torch, kind)) if v.is_floating_point() else v for n, v in state.items()}
     safetensors.torch.save_file(cast, path.parent / "w.safetensors")
-    printed = check(path, refused="does not know these pictures")
+    printed = check(path, "--pictures", "0", "--quality", "0", refused="does not know these pictures")
     told = f"Weights that are stored in {kind} were cast to float32."
     assert (told in printed) == (kind != "float32") and ("were cast" in printed) == (kind != "float32")
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_says_so_if_a_package_does_not_say_whether_its_maps_have_a_sign")
 def test_it_says_which_maps_have_a_sign_and_what_is_cut_away(
     tmp_path: Path, store_folder: Path, check: Check
 ) -> None:
@@ -223,9 +228,9 @@ def test_pool_and_accuracy_come_before_a_shortage_is_refused(
     assert POOL in printed and "Its accuracy on them: 0.50 (28 of 56;" in printed
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_refuses_metrics_that_there_are_not")
 def test_it_measures_what_the_study_names(tmp_path: Path, store_folder: Path) -> None:
-    path = study_with(tmp_path, few=TWO_STEPS)
+    path = of_few(study_with(tmp_path, few=TWO_STEPS))
     metrics = '[[metrics]]\nname = "deletion"\nsteps = 5\n[[metrics]]\nname = "method_similarity"\n[texts]'
     path.write_text(path.read_text().replace("[texts]", metrics))
     call_command("build_stimuli", str(path), stdout=StringIO())
@@ -240,11 +245,10 @@ def test_it_measures_what_the_study_names(tmp_path: Path, store_folder: Path) ->
     assert Measurement.objects.filter(metric="sparsity", value__isnull=False).count() == explained
 
 
-@pytest.mark.long
 def test_the_report_has_faithfulness_of_the_map_and_of_what_was_seen(
     tmp_path: Path, store_folder: Path
 ) -> None:
-    path = study_with(tmp_path, parts='{ name = "occlusion" }')
+    path = of_few(study_with(tmp_path, parts='{ name = "occlusion" }'))
     asked = "".join(f'[[metrics]]\nname = "{name}"\n' for name in ("deletion", "deletion_drawn"))
     path.write_text(path.read_text().replace("[texts]", f"{asked}[texts]"))
     call_command("build_stimuli", str(path), stdout=StringIO())

@@ -13,6 +13,7 @@ from django.core.management import CommandError, call_command
 from PIL import Image
 
 from analysis.tables import study_facts
+from experiments.drafts import build_draft
 from experiments.dropping import is_empty
 from experiments.models import Item, Rendering, Study, Trial
 from experiments.study_file import load_study
@@ -22,7 +23,7 @@ from stimuli.planner.values import Subject
 from stimuli.render.recipe import RenderSpec
 from stimuli.types import ConceptAttribution, PixelAttribution, TokenAttribution
 from tests.spoilt import empty_for_the_first_answer
-from tests.world import CLASSES, write_study
+from tests.world import CLASSES, silent, write_study
 
 DROP = 'drop_flagged = ["flat"]'
 
@@ -56,10 +57,19 @@ def planted(folder: Path) -> dict[str, bool]:
     return maps
 
 
-def built(folder: Path, line: str = DROP, items: int = 120) -> tuple[Study, Path]:
-    path = write_study(folder, slots=2, classes=f'classes = ["left", "right"]\nitems = {items}\n{line}')
+def written(folder: Path, line: str = DROP, items: int = 120) -> Path:
+    return write_study(folder, slots=2, classes=f'classes = ["left", "right"]\nitems = {items}\n{line}')
+
+
+def built(folder: Path) -> tuple[Study, Path]:
+    path = written(folder)
     call_command("build_stimuli", str(path))
     return Study.objects.get(), path
+
+
+def drafted(path: Path) -> Study:
+    """What is dropped is decided before a picture of it is drawn, so none is."""
+    return build_draft(load_study(path), path.parent, silent)
 
 
 @pytest.mark.django_db
@@ -97,11 +107,11 @@ def test_it_drops_exactly_the_empty_ones_under_all_conditions(
 def test_the_place_of_a_dropped_item_goes_to_another_of_its_cell(
     tmp_path: Path, store_folder: Path, spoilt: None
 ) -> None:
-    study, path = built(tmp_path / "without", "", 24)
+    study = drafted(written(tmp_path / "without", "", 24))
     before = set(study.items.values_list("key", flat=True))
     assert study.dropped == {}
     study.delete()
-    study, path = built(tmp_path / "with", DROP, 24)
+    study = drafted(written(tmp_path / "with", DROP, 24))
     after = set(study.items.values_list("key", flat=True))
     empty = {key for key, is_one in planted(tmp_path / "with").items() if is_one}
     assert before & empty and before - empty <= after and not after & empty
@@ -155,7 +165,7 @@ def turned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(IntegratedGradients, "explain", explain)
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_drops_exactly_the_empty_ones_under_all_conditions")
 @pytest.mark.django_db
 @pytest.mark.parametrize("rules", ['["look_alike"]', '["flat", "look_alike"]'])
 def test_it_drops_exactly_those_on_which_conditions_look_alike(
@@ -164,8 +174,7 @@ def test_it_drops_exactly_those_on_which_conditions_look_alike(
     """Maps of saliency are empty on the same items, so that both rules find them."""
     path = with_twins(tmp_path, rules)
     truly = planted(tmp_path)
-    call_command("build_stimuli", str(path))
-    study = Study.objects.get()
+    study = drafted(path)
     marked = {key for key, is_one in truly.items() if is_one}
     assert 5 < len(marked) < 25 and set(study.dropped["items"]) == marked
     assert set(study.items.values_list("key", flat=True)) == truly.keys() - marked
@@ -178,7 +187,7 @@ def test_it_drops_exactly_those_on_which_conditions_look_alike(
     assert (f"explanation of {len(marked)} is empty" in told) == ("flat" in rules)
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_refuses_a_shortage_before_anything_is_rendered")
 @pytest.mark.django_db
 def test_methods_that_are_one_picture_leave_nothing(tmp_path: Path, store_folder: Path) -> None:
     path = with_twins(tmp_path, '["look_alike"]')
