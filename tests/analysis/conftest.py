@@ -13,9 +13,11 @@ EMPTY = b'<svg xmlns="http://www.w3.org/2000/svg"></svg>'
 
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages show an empty picture for a figure, which would take most of their time. For tests that read the
-    words of a page; each report's figures are drawn by its tests of a whole study and of thin data."""
+    """Pages show an empty picture for a figure, and its file is empty, either of which would take most of
+    their time. For tests that read the words of a page; each report's figures are drawn by its tests of a
+    whole study and of thin data."""
     monkeypatch.setattr(f"{REPORTS}.base.Figure.svg", EMPTY)
+    monkeypatch.setattr(f"{REPORTS}.files.as_pdf", lambda figure: b"%PDF-1.4")
 
 
 @pytest.fixture
@@ -31,6 +33,17 @@ def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
         defaults = function.__kwdefaults__
         assert defaults is not None and defaults["draws"] > 200
         monkeypatch.setitem(defaults, "draws", 200)
+
+
+@pytest.fixture
+def few_fit_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Intervals of what a fitted scorer reaches from few draws, which would take half of the time of a fit.
+    What they hold is tested in test_preference_scores.py."""
+    from analysis.preference.evaluation import evaluate
+
+    defaults = evaluate.__kwdefaults__
+    assert defaults is not None and defaults["draws"] > 20
+    monkeypatch.setitem(defaults, "draws", 20)
 
 
 @pytest.fixture

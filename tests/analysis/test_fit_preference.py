@@ -31,11 +31,13 @@ from stimuli.spec import content_key
 from stimuli.store.files import keep_attribution, keep_picture
 from stimuli.store.media import current_store
 from stimuli.types import ConceptAttribution
-from tests.analysis.drawn import IMAGES, fit, rated_study
+from tests.analysis.drawn import IMAGES, fit, fitted_twin, rated_study
 from tests.world import write_study
 
+pytestmark = pytest.mark.usefixtures("few_fit_draws")
 
-@pytest.mark.long
+
+@pytest.mark.long(stays="test_records_of_pasta_s_format_are_fitted_and_pictures_scored")
 @pytest.mark.pure
 def test_a_twin_is_fitted_told_and_repeated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = fit(tmp_path / "a", "--twin", "content", "--images", str(IMAGES), capsys=capsys)
@@ -67,11 +69,12 @@ def test_a_twin_is_fitted_told_and_repeated(tmp_path: Path, capsys: pytest.Captu
         fit(tmp_path / "a", "--twin", "content")
 
 
-@pytest.mark.long
+@pytest.mark.long(
+    stays="tests/stimuli/test_preference_file.py::test_it_goes_on_after_a_kill_to_the_same_bytes"
+)
 @pytest.mark.pure
 def test_an_interrupted_fit_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = ("--twin", "properties", "--images", str(IMAGES))
-    fit(tmp_path / "whole", *given)
 
     def killed(*args: Any, **more: Any) -> None:
         raise KeyboardInterrupt
@@ -85,7 +88,7 @@ def test_an_interrupted_fit_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     fit(tmp_path / "cut", *given)
     after = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cut").rglob("*.safetensors")}
     assert kept.items() <= after.items(), "nothing was embedded or trained again"
-    files = [(tmp_path / name / "scorer.safetensors").read_bytes() for name in ("whole", "cut")]
+    files = [(folder / "scorer.safetensors").read_bytes() for folder in (fitted_twin(), tmp_path / "cut")]
     assert files[0] == files[1]
 
 
@@ -211,7 +214,7 @@ def with_copies(study: Study) -> dict[tuple[str, str], bytes]:
     return files
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_a_study_is_fitted_and_another_scored")
 @pytest.mark.django_db
 def test_questions_about_a_pair_are_learned_from_both_pictures(study: Study, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="no rating compares .* its light copy: leave --pair out"):
@@ -320,12 +323,10 @@ def test_a_study_is_fitted_and_another_scored(
         fit(tmp_path / "more", study.slug)
 
 
-@pytest.mark.long
 @pytest.mark.pure
 def test_steering_prints_what_it_costs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    fit(tmp_path / "out", "--twin", "properties", "--images", str(IMAGES))
     path = write_study(tmp_path / "study")
-    given = ("steer", str(tmp_path / "out" / "scorer.safetensors"), str(path), "--pictures", "2")
+    given = ("steer", str(fitted_twin() / "scorer.safetensors"), str(path), "--pictures", "2")
     call_command(*given, "--masks", "64", "--question", "Q2", "--out", str(tmp_path / "steered"))
     said = capsys.readouterr().out
     assert "Steered RISE, mean over pictures" in said and "only a prediction study tells" in said
@@ -338,7 +339,6 @@ def test_steering_prints_what_it_costs(tmp_path: Path, capsys: pytest.CaptureFix
         call_command(*given[:-1], "0", "--out", str(tmp_path / "more"))
 
 
-@pytest.mark.long
 @pytest.mark.django_db
 def test_what_is_rated_next_makes_the_next_study(study: Study, tmp_path: Path) -> None:
     """The lines are those of a follow-up study, which rates these and nothing else."""
@@ -357,7 +357,7 @@ def test_what_is_rated_next_makes_the_next_study(study: Study, tmp_path: Path) -
         call_command("rate_next", scorer, study.slug, "--out", str(tmp_path / "next.toml"))
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_an_ablation_varies_the_sentence_of_concepts_and_the_label")
 @pytest.mark.pure
 def test_an_ablation_leaves_out_one_part_at_a_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -368,8 +368,7 @@ def test_an_ablation_leaves_out_one_part_at_a_time(
     call_command("ablate_preference", *given, "--out", str(tmp_path / "parts"))
     assert "Mean over 6 questions" in capsys.readouterr().out
     rows = pd.read_csv(tmp_path / "parts" / "ablation.csv").set_index("name")
-    fit(tmp_path / "whole", *given[:4])
-    scores = pd.read_csv(tmp_path / "whole" / "scores.csv").query("metric == 'QWK' and source == 'scorer'")
+    scores = pd.read_csv(fitted_twin() / "scores.csv").query("metric == 'QWK' and source == 'scorer'")
     assert rows.loc["whole", "kappa"] == pytest.approx(scores["mean"].mean())
     assert rows.loc["cosine as released", "kappa"] == rows.loc["without cosine", "kappa"]
     assert not {"label left out", "concepts with sign"} & set(rows.index), "the twin has neither"
@@ -379,7 +378,6 @@ def test_an_ablation_leaves_out_one_part_at_a_time(
         call_command("ablate_preference", *given, "--out", str(tmp_path / "parts"))
 
 
-@pytest.mark.long
 @pytest.mark.pure
 def test_an_ablation_varies_the_sentence_of_concepts_and_the_label(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -405,15 +403,15 @@ def test_an_ablation_varies_the_sentence_of_concepts_and_the_label(
     assert "decision" in told["concepts as reasons"][0] and told["label left out"][1] == "none"
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_a_study_is_fitted_and_another_scored")
 @pytest.mark.django_db
+@pytest.mark.usefixtures("undrawn", "few_draws", "without_odds")
 def test_kept_predictions_stand_in_the_report_as_predicted(study: Study, tmp_path: Path) -> None:
     """Beside the ratings, under a name of their own, and once."""
     fit(tmp_path / "own", study.slug, "--split", "method_out")
     with pytest.raises(CommandError, match="learned from .* itself"):
         call_command("score", str(tmp_path / "own" / "scorer.safetensors"), "--study", study.slug, "--keep")
-    fit(tmp_path / "out", "--twin", "properties", "--images", str(IMAGES))
-    given = ("score", str(tmp_path / "out" / "scorer.safetensors"), "--study", study.slug, "--keep")
+    given = ("score", str(fitted_twin() / "scorer.safetensors"), "--study", study.slug, "--keep")
     call_command(*given, "--out", str(tmp_path / "scores.csv"))
     table = pd.read_csv(tmp_path / "scores.csv")
     kept = Measurement.objects.filter(metric="predicted_Q1")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from importlib import import_module, resources
 from pathlib import Path
 from typing import Any
@@ -17,16 +16,10 @@ from analysis.exports import manifest
 from analysis.exports.release import Request, export_study
 from experiments.models import Slot, Study, Trial
 from experiments.paradigms import PARADIGMS
-from tests.analysis.scripted import LANGUAGES, Numbers, agrees, run
+from tests.analysis.scripted import LANGUAGES, agrees, run
 from tests.analysis.stored import cast, full, opened, sitting
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(params=LANGUAGES)
-def script(request: pytest.FixtureRequest) -> Callable[..., tuple[Numbers, str]]:
-    """Runs the script of one language on a package, and returns its numbers and what it printed."""
-    return partial(run, request.param)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("undrawn")]
 
 
 def expected(report: dict[str, Any]) -> Iterator[tuple[tuple[str, str, str], float | None]]:
@@ -87,42 +80,42 @@ def package(study: Study, folder: Path, request: Request | None = None) -> tuple
     return folder / "package", report
 
 
-def test_it_gives_the_numbers_of_the_report(
-    script: Callable[..., tuple[Numbers, str]], tmp_path: Path
-) -> None:
+def test_they_give_the_numbers_of_the_report(tmp_path: Path) -> None:
     study = opened(slots=9)
     cast(study)
     answered(study, {"baseline": 8, "control": 7, "grad_cam": 8})
     folder, report = package(study, tmp_path)
-    numbers, printed = script(folder)
-    assert agrees(expected(report), numbers) > 50
-    assert "One-way ANOVA" in printed and "Grad-CAM" in printed
+    for language in LANGUAGES:
+        numbers, printed = run(language, folder)
+        assert agrees(expected(report), numbers) > 50, language
+        assert "One-way ANOVA" in printed and "Grad-CAM" in printed
     assert not manifest.check(folder).problems, "the script wrote into the package"
 
 
-@pytest.mark.long
-def test_it_takes_the_level_of_the_plan(script: Callable[..., tuple[Numbers, str]], tmp_path: Path) -> None:
+@pytest.mark.long(stays="test_they_give_the_numbers_of_the_report")
+def test_they_take_the_level_of_the_plan(tmp_path: Path) -> None:
     study = opened(12, preregistration={"alpha": 0.01})
     full(study)
     folder, report = package(study, tmp_path / "out")
-    numbers, printed = script(folder)
-    assert report["planned"]["level"] == 0.99 and "99 % together" in printed
-    assert agrees(expected(report), numbers) > 40
+    assert report["planned"]["level"] == 0.99
+    for language in LANGUAGES:
+        numbers, printed = run(language, folder)
+        assert "99 % together" in printed
+        assert agrees(expected(report), numbers) > 40, language
 
 
-@pytest.mark.long
-def test_it_keeps_the_rules_for_few_people_and_uneven_plans(
-    script: Callable[..., tuple[Numbers, str]], tmp_path: Path
-) -> None:
+@pytest.mark.long(stays="test_they_give_the_numbers_of_the_report")
+def test_they_keep_the_rules_for_few_people_and_uneven_plans(tmp_path: Path) -> None:
     study = opened(slots=9)
     answered(study, {"baseline": 8, "control": 3, "grad_cam": 8})
     unused = study.slots.filter(condition__name="control", holder=None)
     Slot.objects.filter(pk__in=list(unused.values_list("pk", flat=True))[2:]).delete()
     folder, report = package(study, tmp_path)
     assert report["planned"]["variances"] == "separate", "the planned sizes differ by more than a half"
-    numbers, _ = script(folder)
-    agrees(expected(report), numbers)
-    assert ("dunnett", "control", "p") not in numbers and ("dunnett", "grad_cam", "p") in numbers
+    for language in LANGUAGES:
+        numbers, _ = run(language, folder)
+        agrees(expected(report), numbers)
+        assert ("dunnett", "control", "p") not in numbers and ("dunnett", "grad_cam", "p") in numbers
 
 
 @pytest.mark.parametrize("paradigm", PARADIGMS)
@@ -133,12 +126,14 @@ def test_both_languages_name_the_same_that_they_leave_out(paradigm: str) -> None
     assert re.findall(r'"(.+)"', of_r) == list(module.NOT_RE_RUN) != []
 
 
-@pytest.mark.long
-def test_it_says_when_nobody_is_a_person(script: Callable[..., tuple[Numbers, str]], tmp_path: Path) -> None:
+@pytest.mark.long(stays="test_they_give_the_numbers_of_the_report")
+def test_they_say_when_nobody_is_a_person(tmp_path: Path) -> None:
     study = opened(slots=6)
     full(study, origin="simulated")
     folder = tmp_path / "package"
     export_study(study, folder, Request(cleaned=True, origin="simulated"))
-    numbers, printed = script(folder, "simulated")
-    agrees(expected(json.loads((folder / "report-simulated.json").read_text())), numbers)
-    assert printed.startswith("Computational observers, not people.")
+    report = json.loads((folder / "report-simulated.json").read_text())
+    for language in LANGUAGES:
+        numbers, printed = run(language, folder, "simulated")
+        agrees(expected(report), numbers)
+        assert printed.startswith("Computational observers, not people.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import os
@@ -37,25 +38,30 @@ from tests.analysis.scripted import agrees, run
 from tests.analysis.stored import as_ratings, cast, full, opened, rater, sitting
 from tests.experiments import protocols
 from tests.experiments.protocols import ASSISTED, REVIEW, SENTENCES, TURING, solved, staged, take_part
+from tests.snapshots import made_once
 from tests.world import Person
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("undrawn")]
 ROOT = Path(__file__).resolve().parents[2]
 Made = Callable[[Path], Study]
 
 
 def predicted(folder: Path) -> Study:
     """A meta-predictor study of six places per condition: one or none lost its person, five have theirs."""
-    study = opened(slots=6)
-    cast(study)
-    for condition, every in (("baseline", 2), ("control", 3), ("grad_cam", 5)):
-        for number in range(5):
 
-            def right(trial: Trial, every: int = every, number: int = number) -> bool:
-                return bool(trial.check_kind) or (trial.position * (1 + number % 2) + number) % every != 0
+    def make() -> Study:
+        study = opened(slots=6)
+        cast(study)
+        for condition, every in (("baseline", 2), ("control", 3), ("grad_cam", 5)):
+            for number in range(5):
 
-            sitting(study, f"{condition}-{number}", condition=condition, right=right, minutes=10 + number)
-    return study
+                def right(trial: Trial, every: int = every, number: int = number) -> bool:
+                    return bool(trial.check_kind) or (trial.position * (1 + number % 2) + number) % every != 0
+
+                sitting(study, f"{condition}-{number}", condition=condition, right=right, minutes=10 + number)
+        return study
+
+    return made_once(inspect.getsource(make), make)
 
 
 def rated(folder: Path) -> Study:
@@ -107,7 +113,10 @@ EXPECTED = {
 
 @pytest.fixture(params=STUDIES)
 def study(request: pytest.FixtureRequest, tmp_path: Path) -> Study:
-    return closed(STUDIES[request.param](tmp_path))
+    made = STUDIES[request.param]
+    if made is predicted:
+        return closed(made(tmp_path))
+    return closed(made_once(inspect.getsource(made), lambda: made(tmp_path)))
 
 
 def closed(study: Study) -> Study:
@@ -149,7 +158,8 @@ def report_from(package: Path, folder: Path, *options: str) -> tuple[dict[str, A
 
 
 SHORT = {"meta_predictor", "reverse_turing"}
-AGAIN = [pytest.param(name, marks=[] if name in SHORT else [pytest.mark.long]) for name in STUDIES]
+MORE = pytest.mark.long(stays="test_it_makes_the_same_report_when_the_study_is_gone")
+AGAIN = [pytest.param(name, marks=[] if name in SHORT else [MORE]) for name in STUDIES]
 
 
 @pytest.mark.parametrize("study", AGAIN, indirect=True)
@@ -172,7 +182,7 @@ def test_it_makes_the_same_report_when_the_study_is_gone(study: Study, tmp_path:
     assert left_out in (tmp_path / "csv" / "README.md").read_text(), "the README names what is not re-run"
 
 
-@pytest.mark.long
+@pytest.mark.parametrize("study", AGAIN, indirect=True)
 def test_it_stores_facts_that_read_back_exactly(study: Study) -> None:
     facts = study_facts(study)
     content = StudyFile(study_file.VERSION, "1", study.slug, study.paradigm, False, {}, (), {})
@@ -192,7 +202,8 @@ def test_it_names_the_changed_file_and_makes_no_report(tmp_path: Path) -> None:
     assert not (tmp_path / "r").exists()
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_a_cleaned_package_without_anybody_lost_gives_the_whole_report")
+@pytest.mark.usefixtures("few_draws")
 def test_a_cleaned_package_tells_what_it_cannot_give(tmp_path: Path) -> None:
     study = closed(predicted(tmp_path))
     before = without_time(make_report(study, "human").json())
@@ -213,7 +224,7 @@ def test_a_cleaned_package_tells_what_it_cannot_give(tmp_path: Path) -> None:
     assert "What the package cannot give" in page
 
 
-@pytest.mark.long
+@pytest.mark.usefixtures("few_draws")
 def test_a_cleaned_package_without_anybody_lost_gives_the_whole_report(tmp_path: Path) -> None:
     study = opened()
     full(study)
@@ -223,7 +234,8 @@ def test_a_cleaned_package_without_anybody_lost_gives_the_whole_report(tmp_path:
     assert alike(without_time(made), before)
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_makes_the_same_report_when_the_study_is_gone")
+@pytest.mark.usefixtures("few_draws")
 def test_the_pseudonyms_of_a_release_are_those_of_its_report(tmp_path: Path) -> None:
     study = closed(predicted(tmp_path))
     export_study(study, tmp_path / "package", Request(release="public"))
@@ -246,7 +258,8 @@ def test_a_sealed_package_tells_no_result(tmp_path: Path) -> None:
     assert made["sealed"] and "Sealed until" in printed
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_a_sealed_package_tells_no_result")
+@pytest.mark.usefixtures("few_draws")
 def test_each_origin_has_its_own_report(tmp_path: Path) -> None:
     study = closed(predicted(tmp_path))
     sitting(study, "sim", condition="control", origin="simulated")
@@ -284,7 +297,7 @@ def test_it_refuses_the_facts_of_another_version() -> None:
         parse(text.replace('"extra": []', '"extra": 3'))
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_makes_the_same_report_when_the_study_is_gone")
 def test_it_needs_no_table_of_the_database(tmp_path: Path) -> None:
     """Another process, whose database is an empty file: as on a stranger's machine."""
     study = closed(predicted(tmp_path))

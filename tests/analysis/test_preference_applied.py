@@ -18,6 +18,8 @@ from stimuli.store.files import keep_picture
 from stimuli.store.media import current_store
 from tests.analysis.drawn import fit, rated_study
 
+pytestmark = pytest.mark.usefixtures("few_fit_draws")
+
 
 @pytest.fixture
 def study(store_folder: Path) -> Study:
@@ -104,7 +106,7 @@ def test_methods_stand_where_rating_and_metric_meet() -> None:
     assert places(rows, {("i0", "a"): 0.1}) == []
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_a_mixture_chooses_within_each_dataset")
 @pytest.mark.django_db
 def test_a_mixture_counts_winners_and_their_faithfulness(
     study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -129,10 +131,13 @@ def test_a_mixture_counts_winners_and_their_faithfulness(
         call_command(*given, "--out", str(tmp_path / "mix"), "--metric", "road")
 
 
-@pytest.mark.long
 @pytest.mark.django_db
-def test_a_mixture_chooses_within_each_dataset(study: Study, tmp_path: Path) -> None:
-    """Conditions of two datasets share no image; a choice is among those of the image's own."""
+def test_a_mixture_chooses_within_each_dataset(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Conditions of two datasets share no image; a choice is among those of the image's own. The figures are
+    looked at in another test."""
+    monkeypatch.setattr("analysis.management.commands.mixture.write_figure", lambda *given: None)
     fit(tmp_path / "out", study.slug, "--split", "method_out")
     study.conditions.update(dataset="birds")
     leaves = [
@@ -154,7 +159,6 @@ def test_a_mixture_chooses_within_each_dataset(study: Study, tmp_path: Path) -> 
     assert (tmp_path / "m" / "beside.csv").read_text().count("\n") == 1, "nothing was measured"
 
 
-@pytest.mark.long
 @pytest.mark.django_db
 def test_backbones_are_compared_by_what_score_predicts(
     study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
