@@ -19,14 +19,17 @@ from crowd.ground.roles import change
 from crowd.models import Posting
 from crowd.recruiting.measured import MEASURED_MAX, measure, quality_json, quality_of
 from crowd.recruiting.publishing import publish_posting
+from experiments.drafts import build_draft
 from experiments.errors import StudyError
 from experiments.models import Item, Study, Trial
 from experiments.quality import acknowledge, refusing, stimuli_sentences, unacknowledged, warnings_of
+from experiments.study_file import load_study
 from stimuli.explainers.gradients.gradient import Saliency
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject
 from tests.crowd.recruiting import public, simulated
 from tests.crowd.test_stimulus_quality import CLEAN
+from tests.snapshots import once
 from tests.spoilt import empty_for_the_first_answer
 from tests.world import Person, draw_images, silent, write_study
 
@@ -49,9 +52,14 @@ def spoilt(monkeypatch: pytest.MonkeyPatch) -> None:
     empty_for_the_first_answer(monkeypatch)
 
 
+ITEMS = 32
+"""Enough for a decoder to be sure, and fewer than the folder holds."""
+
+
 def written(folder: Path, **changes: str) -> Path:
     path = write_study(folder, slots=1, **changes)
-    path.write_text(path.read_text() + ON_PROLIFIC)
+    text = path.read_text().replace("[stimuli]\n", f"[stimuli]\nitems = {ITEMS}\n")
+    path.write_text(text + ON_PROLIFIC)
     return path
 
 
@@ -66,6 +74,11 @@ def opened(path: Path) -> Study:
     """The study as `study_open` leaves it."""
     call_command("study_open", str(path))
     return Study.objects.get()
+
+
+def opened_spoilt(folder: Path) -> Study:
+    """The study with the planted method, for tests of what comes after: opened once in a run."""
+    return once(written(folder, min_view_ms=SHOWN_AT_TEST), "opened by its command, spoilt", opened)
 
 
 @pytest.fixture
@@ -113,11 +126,10 @@ def test_a_form_that_codes_the_answer_is_published_live_only_by_name(
         assert posting.state == "open"
 
 
-@pytest.mark.long
 def test_the_caption_of_the_main_table_says_who_went_on_and_why(
     tmp_path: Path, store_folder: Path, spoilt: None
 ) -> None:
-    study = opened(written(tmp_path, min_view_ms=SHOWN_AT_TEST))
+    study = opened_spoilt(tmp_path)
     Posting.objects.create(study=study, platform="local", state="open")
     Person("robot", simulated="learner").take_part()
     before = make_report(again(), "simulated").tables()["conditions"].note
@@ -131,7 +143,6 @@ def test_the_caption_of_the_main_table_says_who_went_on_and_why(
     assert "not acknowledged" not in note and note.endswith(" ".join(report.json()["stimuli"]["sentences"]))
 
 
-@pytest.mark.long
 def test_beside_the_label_it_warns_only(
     tmp_path: Path, store_folder: Path, spoilt: None, printed: Any
 ) -> None:
@@ -154,18 +165,17 @@ def test_honest_material_is_published_without_a_word(
     with pytest.raises(StudyError, match="no warning about its stimuli"):
         acknowledge(study, "Grace", REASON)
     assert {row["condition"] for row in study.quality["conditions"]} == {"control", "gradient_x_input"}
-    assert all(row["items"] == min(MEASURED_MAX, 56) for row in study.quality["conditions"])
+    assert all(row["items"] == min(MEASURED_MAX, ITEMS) for row in study.quality["conditions"])
 
 
-@pytest.mark.long
 def test_it_is_measured_once_and_the_same_again(tmp_path: Path, store_folder: Path, spoilt: None) -> None:
-    study = opened(written(tmp_path, min_view_ms=SHOWN_AT_TEST))
+    study = opened_spoilt(tmp_path)
     files = {path for path in store_folder.rglob("*") if path.is_file()}
     acknowledge(study, "Grace", REASON)
     first = again().quality
     call_command("study_open", str(tmp_path / "study.toml"))
     assert again().quality == first
-    call_command("study_open", str(tmp_path / "study.toml"), "--quality", "56")
+    call_command("study_open", str(tmp_path / "study.toml"), "--quality", str(ITEMS))
     assert again().quality["digest"] == first["digest"] and not refusing(again())
     assert files == {path for path in store_folder.rglob("*") if path.is_file()}
     # Fewer items give other numbers: another warning, to be acknowledged anew.
@@ -174,10 +184,11 @@ def test_it_is_measured_once_and_the_same_again(tmp_path: Path, store_folder: Pa
     assert "not acknowledged" in " ".join(stimuli_sentences(again()))
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_honest_material_is_published_without_a_word")
 def test_a_study_that_was_not_measured_says_so_and_is_measured_later(
-    tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, store_folder: Path, desk: Client
 ) -> None:
+    """And what is not known is not called clean: four items are too few for a decoder, which needs six."""
     path = honest(tmp_path, min_view_ms=SHOWN_AT_TEST)
     call_command("study_open", str(path), "--quality", "0")
     assert stimuli_sentences(again()) == ["The stimuli were not measured."]
@@ -191,12 +202,7 @@ def test_a_study_that_was_not_measured_says_so_and_is_measured_later(
         old.rename(old.with_suffix(".png"))
     call_command("study_open", str(path))
     assert stimuli_sentences(again()) == ["No warning about the stimuli."]
-
-
-@pytest.mark.long
-def test_what_is_not_known_is_not_called_clean(tmp_path: Path, store_folder: Path, desk: Client) -> None:
-    """Four items are too few for a decoder: it needs six."""
-    call_command("study_open", str(honest(tmp_path, min_view_ms=SHOWN_AT_TEST)), "--quality", "4")
+    call_command("study_open", str(path), "--quality", "4")
     study = again()
     assert [row["leak"] for row in study.quality["conditions"]] == [None, None]
     (said,) = stimuli_sentences(study)
@@ -205,7 +211,6 @@ def test_what_is_not_known_is_not_called_clean(tmp_path: Path, store_folder: Pat
     assert said in page and "No warning about the stimuli." not in page
 
 
-@pytest.mark.long
 def test_a_method_that_shows_nothing_is_warned_of(
     tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,11 +225,10 @@ def test_a_method_that_shows_nothing_is_warned_of(
     study = opened(written(tmp_path, min_view_ms=SHOWN_AT_TEST))
     (warned,) = warnings_of(study)
     assert (warned["condition"], warned["kind"], warned["refuses"]) == ("saliency", "empty", False)
-    assert "56 of 56 explanations are empty" in warned["what"]
-    assert "56 of 56 explanations are empty" in " ".join(stimuli_sentences(study))
+    assert f"{ITEMS} of {ITEMS} explanations are empty" in warned["what"]
+    assert f"{ITEMS} of {ITEMS} explanations are empty" in " ".join(stimuli_sentences(study))
 
 
-@pytest.mark.long
 def test_what_people_do_not_see_is_not_measured(tmp_path: Path, store_folder: Path) -> None:
     """The pictures were changed after the study had opened."""
     study = opened(written(tmp_path))
@@ -249,7 +253,7 @@ PAGE = "/studies/small/stimuli/"
 def test_the_page_of_stimuli_shows_it_and_takes_the_acknowledgement(
     tmp_path: Path, store_folder: Path, spoilt: None, desk: Client
 ) -> None:
-    study = opened(written(tmp_path, min_view_ms=SHOWN_AT_TEST))
+    study = opened_spoilt(tmp_path)
     page = desk.get(PAGE).content.decode().replace("\N{NO-BREAK SPACE}", " ")
     flat = next(q for q in study.quality["conditions"] if q["condition"] == "saliency")["flat"]
     assert f"left {flat['left'][0]}/{flat['left'][1]}, right 0/{flat['right'][1]}" in page
@@ -263,9 +267,8 @@ def test_the_page_of_stimuli_shows_it_and_takes_the_acknowledgement(
     assert desk.get(f"{PAGE}acknowledge/").status_code == 405
 
 
-@pytest.mark.long
 def test_only_who_may_run_a_study_acknowledges(tmp_path: Path, store_folder: Path, spoilt: None) -> None:
-    study = opened(written(tmp_path, min_view_ms=SHOWN_AT_TEST))
+    study = opened_spoilt(tmp_path)
     viewer = User.objects.create_user("vera", password="a-long-enough-password")
     change(study, viewer, ["view"], [], "grace")
     client = Client()
@@ -275,9 +278,8 @@ def test_only_who_may_run_a_study_acknowledges(tmp_path: Path, store_folder: Pat
     assert not again().acknowledged
 
 
-@pytest.mark.long
 def test_a_draft_has_nothing_to_acknowledge(tmp_path: Path, store_folder: Path) -> None:
-    call_command("build_stimuli", str(write_study(tmp_path, slots=1)))
+    build_draft(load_study(write_study(tmp_path, slots=1)), tmp_path, silent)
     with pytest.raises(StudyError, match="is a draft"):
         acknowledge(again(), "Grace", REASON)
     assert not Trial.objects.exists() and Item.objects.exists()

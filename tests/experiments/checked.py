@@ -49,12 +49,18 @@ def plain_plates(definition: StudyDefinition) -> Iterator[Plate]:
 
 
 def checked_study(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, *, table: str = "", language: str = "en"
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    table: str = "",
+    language: str = "en",
+    picture_px: int = 64,
 ) -> Study:
     """A solve study with a colour check: four slots of the lane expert, 1.00 USD for everybody."""
     monkeypatch.setattr(plates, "drawn_plates", plain_plates)
     path = write(folder, "tasks", "blind_review", checked_tables(table))
     text = path.read_text().replace('contact = "lab@example.org"', ETHICS)
+    text = text.replace("picture_px = 64", f"picture_px = {picture_px}")
     path.write_text(text.replace("seed = 3", f'seed = 3\nlanguage = "{language}"'))
     (folder / "debrief.md").write_text(
         "# Thank you\n\nThe study ends after the colour check for people whose eyes another part needs.\n"

@@ -49,6 +49,7 @@ name = "toy"
 input_px = 32"""
 RATING = """
 [design]
+picture_px = 64
 raters_per_explanation = 2
 list_length = 8
 asked = ["q1", "q2"]
@@ -86,6 +87,7 @@ explainer = { name = "random_text" }
 """
 SOLVE = """
 [design]
+picture_px = 64
 role = "solve"
 grid = 4
 tasks_per_list = 10
@@ -102,6 +104,7 @@ explainer = { name = "saliency" }
 """
 REVIEW = """
 [design]
+picture_px = 64
 role = "review"
 solutions_from = "tasks"
 tasks_per_run = 4
@@ -121,6 +124,7 @@ slots = 3
 """
 LABELS = """
 [design]
+picture_px = 64
 role = "review"
 solutions_from = "labels"
 runs = 1

@@ -25,13 +25,13 @@ from tests.world import silent
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases("claims")]
 
-CONDITIONS, EACH = 8, 25
+CONDITIONS, EACH = 8, 15
 SLOTS = CONDITIONS * EACH
 
 
 @pytest.fixture
 def study() -> Study:
-    """Eight conditions of twenty-five slots, planned and open; nothing needs to be rendered to be claimed."""
+    """Eight conditions of fifteen slots, planned and open; nothing needs to be rendered to be claimed."""
     names = ["baseline", "control", *(f"method_{i}" for i in range(CONDITIONS - 2))]
     roles = ["baseline", "control", *["method"] * (CONDITIONS - 2)]
     conditions = [
@@ -128,7 +128,7 @@ def spread() -> int:
     return max(first_claims().values()) - min(first_claims().values())
 
 
-def test_it_gives_two_hundred_people_at_once_a_slot_each(study: Study) -> None:
+def test_it_gives_a_hundred_and_twenty_people_at_once_a_slot_each(study: Study) -> None:
     crowd = people(study, SLOTS)
     taken = at_once([claim(session) for session in crowd])
     assert None not in taken and len(set(taken)) == SLOTS
@@ -144,7 +144,7 @@ def test_it_gives_two_hundred_people_at_once_a_slot_each(study: Study) -> None:
 
 def test_it_keeps_conditions_even_after_every_wave(study: Study) -> None:
     crowd, start = people(study, SLOTS), 0
-    for size in (1, 3, 7, 40, 61, 13, 75):
+    for size in (1, 3, 7, 24, 37, 8, 40):
         at_once([claim(session) for session in crowd[start : start + size]])
         start += size
         assert sum(first_claims().values()) == start and spread() <= 1
@@ -156,23 +156,23 @@ def test_it_keeps_conditions_even_after_every_wave(study: Study) -> None:
 
 
 def test_it_serves_dropped_slots_again_first(study: Study) -> None:
-    crowd = people(study, 150)
-    taken = at_once([claim(session) for session in crowd[:90]])
-    leavers = np.random.default_rng(3).choice(90, size=30, replace=False)
+    crowd = people(study, 90)
+    taken = at_once([claim(session) for session in crowd[:54]])
+    leavers = np.random.default_rng(3).choice(54, size=18, replace=False)
     assert all(at_once([partial(release_slot, crowd[i]) for i in leavers]))
     dropped = {taken[i] for i in leavers}
-    again = at_once([claim(session) for session in crowd[90:110]])
-    assert set(again) < dropped and Slot.objects.filter(ordinal__gte=90, claimed_count__gt=0).count() == 0
-    rest = at_once([claim(session) for session in crowd[110:150]])
+    again = at_once([claim(session) for session in crowd[54:66]])
+    assert set(again) < dropped and Slot.objects.filter(ordinal__gte=54, claimed_count__gt=0).count() == 0
+    rest = at_once([claim(session) for session in crowd[66:90]])
     assert dropped - set(again) < set(rest)
     fresh = (
         Slot.objects.filter(id__in=set(rest) - dropped).order_by("ordinal").values_list("ordinal", flat=True)
     )
-    assert list(fresh) == list(range(90, 120)) and spread() <= 1
+    assert list(fresh) == list(range(54, 72)) and spread() <= 1
 
 
 def test_it_ends_exactly_full_however_many_leave(study: Study) -> None:
-    """Each person passes or leaves at random, others take the free slots: 25 of each condition are kept."""
+    """Each person passes or leaves at random, others take the free slots: 15 of each condition are kept."""
     chance, rounds = np.random.default_rng(11), 0
     while free := Slot.objects.filter(kept=False).count():
         crowd = people(study, free + 9)

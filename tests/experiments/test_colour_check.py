@@ -347,6 +347,10 @@ def test_the_table_knows_the_lines_on_which_plates_are_drawn() -> None:
     assert get_args(PlatesTable.model_fields["axis"].annotation) == get_args(Line)
 
 
+PLATE_PX = 128
+"""Two pixels for each of the 64 of CSS in which the study shows a picture."""
+
+
 def test_a_draft_holds_plates_as_they_were_asked_for(store_folder: Path, tmp_path: Path) -> None:
     """Drawn by the generator itself: so many, with controls, each digit at most twice, none like another."""
     from stimuli.render import png
@@ -358,7 +362,7 @@ def test_a_draft_holds_plates_as_they_were_asked_for(store_folder: Path, tmp_pat
     assert [row["id"] for row in rows] == [f"plate-{number}" for number in range(1, 13)]
     assert sum(row["control"] for row in rows) == 3
     assert max(sum(row["answer"] == digit for row in rows) for digit in "0123456789") == 2
-    assert {row["width_px"] for row in rows} == {640} and len({row["file"] for row in rows}) == 12
+    assert {row["width_px"] for row in rows} == {PLATE_PX} and len({row["file"] for row in rows}) == 12
     assert [value for value, _ in rows[0]["choices"]] == [*"0123456789", "nothing"]
     store = open_store(str(store_folder))
     dark = [(png.decode(store.get(row["file"])).min(), row["control"]) for row in rows]

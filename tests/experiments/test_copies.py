@@ -31,6 +31,8 @@ from tests.world import SIZE_PX, Person, silent
 
 pytestmark = pytest.mark.django_db
 ITEMS, MODELS = 8, 2
+SHOWN_PX = 128
+"""Two pixels for each of the 64 of CSS in which the study shows a picture."""
 PAIRS = RATING.replace('asked = ["q1", "q2"]', 'asked = ["q1", "q5", "q6"]')
 
 
@@ -87,7 +89,7 @@ def test_each_copy_keeps_or_changes_what_its_own_model_says(study: Study, folder
         name, magnitude = how["perturbation"], how["magnitude"]
         changed = perturbed(picture, name, magnitude, key=row.copy_of.key, seed=study.seed)
         assert brighter_side(changed) == row.predicted
-        shown = png.pixel_key(shown_picture(changed, WHOLE, 640, "smooth"))
+        shown = png.pixel_key(shown_picture(changed, WHOLE, SHOWN_PX, "smooth"))
         specs = Rendering.objects.filter(item=row).values_list("stimulus__spec", flat=True)
         assert {spec["canvas"]["picture"] for spec in specs} == {shown}, "people see the changed picture"
         assert 1 <= magnitude <= 5 if how["aim"] == "light" else 6 <= magnitude <= 10
@@ -167,7 +169,6 @@ def _ratings(person: Person) -> list[dict[str, Any]]:
     return [trial for trial in person.state["block"]["trials"] if trial["kind"] == "rate"]
 
 
-@pytest.mark.long
 def test_it_exports_what_was_changed(study: Study) -> None:
     rows = read_frames(study).stimuli
     copies = rows[rows["copy_of"] != ""]
@@ -200,7 +201,6 @@ def test_it_refuses_searches_that_find_nothing(folder: Path, lines: str, message
     assert not Study.objects.exists()
 
 
-@pytest.mark.long
 def test_a_question_is_not_asked_of_a_picture_without_its_copy(folder: Path) -> None:
     """PASTA's rule: a light copy of pictures that the model is right about, which here are every second."""
     lines = f'{TABLE}light_requires = "kept_and_correct"\n'
@@ -227,4 +227,4 @@ def test_studies_without_such_questions_make_no_copies(folder: Path) -> None:
     assert study.copies == {} and not study.items.filter(copy_of__isnull=False).exists()
 
 
-assert SIZE_PX < 640, "pictures of this size are changed as they are"
+assert SIZE_PX < SHOWN_PX, "pictures of this size are changed as they are"

@@ -96,7 +96,6 @@ def test_a_trial_shows_the_stimulus_of_the_solution_that_it_names(judged: Study)
         assert trial.stimulus_id == stimuli[trial.extra["solution"]]
 
 
-@pytest.mark.long
 def test_who_cannot_say_has_a_mark_as_well_that_shows_nothing(tasks: Study, tmp_path: Path) -> None:
     """So that nothing but the picture itself differs on the wire."""
     mute = Solution.objects.filter(study=tasks, use="solution", item__use="task", source="people")
@@ -175,7 +174,6 @@ def test_known_tasks_of_solvers_know_where_the_figure_is(tmp_path: Path) -> None
 # Screening
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("is_careful", [True, False])
 def test_known_tasks_screen_leads_and_never_touch_their_pay(
     tasks: Study, tmp_path: Path, is_careful: bool
@@ -320,7 +318,6 @@ def test_a_review_on_another_grid_is_refused(tasks: Study, tmp_path: Path) -> No
         draft_study(path)
 
 
-@pytest.mark.long
 def test_a_source_without_solutions_and_solutions_without_source_are_refused(
     tasks: Study, tmp_path: Path
 ) -> None:

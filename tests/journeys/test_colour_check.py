@@ -33,7 +33,7 @@ pytestmark = pytest.mark.browser
 def study(
     transactional_db: None, store_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Study:
-    return checked_study(tmp_path / "checked", monkeypatch)
+    return checked_study(tmp_path / "checked", monkeypatch, picture_px=320)
 
 
 @pytest.fixture
@@ -301,7 +301,7 @@ def test_no_page_says_what_the_study_is_about(
     page: Page,
 ) -> None:
     """What is seen, what a screen reader hears, and the title of the tab."""
-    study = checked_study(tmp_path / "checked", monkeypatch, language=language)
+    study = checked_study(tmp_path / "checked", monkeypatch, language=language, picture_px=320)
     said: list[str] = []
 
     def listen() -> None:
