@@ -125,13 +125,14 @@ def observers(study: Study) -> Iterator[Outcome]:
     definition = definition_of(study)
     kind, *_ = parse_mix(usual_mix(get_paradigm(study.paradigm), design_of(definition))).shares
     quiz = {question.id: question.answer for question in definition.quiz}
+    album = Album()  # of all, as in a rehearsal: each picture is looked at once
     with httpx.Client(transport=Inside(), base_url="http://testserver") as inside:
         for number in range(4 * Slot.objects.filter(study=study).count()):
             person = person_class(kind).drawn(5, number)
             for sitting in range(1, definition.sittings_max + 1):
                 if not Slot.objects.filter(study=study, kept=False).exists():
                     return
-                session = SimulatedSession(person, Line(inside), Album(), quiz=quiz, sitting=sitting)
+                session = SimulatedSession(person, Line(inside), album, quiz=quiz, sitting=sitting)
                 yield session.take(study.slug)
 
 
@@ -158,8 +159,20 @@ def test_it_knows_where_an_explanation_could_give_the_answer_away(
         assert is_seen_with_answer(study) is BESIDE[name]
 
 
-LONG = {"rating", "reviewing"}
-FILLED = [pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in STUDIES]
+SHORT = ["meta_predictor", "reverse_turing", "solving", "labelling", "advising"]
+FILLED = [
+    *SHORT,
+    *(
+        pytest.param(
+            name,
+            marks=pytest.mark.long(
+                stays="test_observers_fill_every_slot_and_the_export_says_what_they_answered"
+            ),
+        )
+        for name in STUDIES
+        if name not in SHORT
+    ),
+]
 
 
 @pytest.mark.parametrize("study", FILLED, indirect=True)

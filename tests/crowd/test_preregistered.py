@@ -66,7 +66,7 @@ def test_it_preregisters_the_analysis_of_the_paradigm_and_of_no_other(
     assert not [word for word in ("Dunnett", "ANOVA", "Utility", "Between subjects") if word in rated]
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_a_time_stamp_is_verified_before_the_study_opens")
 def test_what_is_printed_is_what_opening_stores(
     tmp_path: Path, store_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,7 +119,7 @@ def test_planned_looks_are_printed_with_their_levels(tmp_path: Path, store_folde
     )
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_a_time_stamp_is_verified_before_the_study_opens")
 def test_a_registry_that_is_named_later_is_stored_with_its_time(
     tmp_path: Path, store_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

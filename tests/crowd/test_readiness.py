@@ -79,7 +79,7 @@ def test_the_page_is_for_logins_and_says_what_works(store_folder: Path) -> None:
     assert "Everything that this installation needs answers." in page
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_a_dead_broker_is_named_and_keeps_no_one_waiting")
 @pytest.mark.parametrize(
     "url", ["sqlite:////no/such/folder/rows.sqlite3", "postgresql://x:y@127.0.0.1:1/rows"]
 )

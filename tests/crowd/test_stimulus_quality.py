@@ -250,7 +250,7 @@ def test_words_that_are_marked_for_one_answer_only_are_told(
     assert "which answer it explains" in said(quality, seen_with_answer=False)
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_study_check_prints_it")
 @pytest.mark.django_db
 def test_it_looks_at_concepts_beside_maps(tmp_path: Path, store_folder: Path, check: Check) -> None:
     path = write(tmp_path, "rating", "rating", CONCEPTS, sources=PLANTED)
@@ -265,7 +265,7 @@ def test_it_looks_at_concepts_beside_maps(tmp_path: Path, store_folder: Path, ch
     assert "concepts 12" in check(path, "--quality", "12")
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_study_check_prints_it")
 @pytest.mark.django_db
 def test_it_counts_lists_that_name_what_speaks_against_the_answer(
     tmp_path: Path, store_folder: Path, check: Check, monkeypatch: pytest.MonkeyPatch
@@ -317,7 +317,7 @@ def test_sentences_and_pictures_made_elsewhere_have_one_target(
     assert "Unknown, which is not clean: whether the form of an explanation tells" in printed
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_study_check_prints_it")
 @pytest.mark.django_db
 def test_it_says_whether_placebos_are_told_by_their_looks(
     tmp_path: Path, store_folder: Path, check: Check
@@ -352,7 +352,6 @@ def test_copies_whose_explanation_does_not_change_are_told_beyond_half(alike: in
     assert CLEAN.copies_words == ""
 
 
-@pytest.mark.long
 @pytest.mark.django_db
 def test_explanations_of_changed_copies_are_counted(tmp_path: Path, store_folder: Path) -> None:
     """The same counts before a study is opened, of it when opened, and by hand from the drawn fields."""

@@ -77,7 +77,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_the_page_s_review_of_labels_needs_no_other_stage")
 def test_the_page_leads_from_pictures_to_a_review(folder: Path) -> None:
     study = opened_study(folder / "solve.toml")
     for number in range(study.slots.count()):

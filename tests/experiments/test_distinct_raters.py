@@ -124,7 +124,9 @@ def anchors_of(study: Study) -> set[tuple[str, str]]:
     return set(trials.values_list("item__key", "condition__name"))
 
 
-@pytest.mark.long
+@pytest.mark.long(
+    stays="tests/experiments/test_other_protocols.py::test_every_explanation_is_rated_by_so_many_people"
+)
 def test_every_explanation_is_rated_by_k_distinct_people(study: Study) -> None:
     crowd = Crowd(study, np.random.default_rng(2))
     crowd.run()

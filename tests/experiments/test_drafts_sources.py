@@ -254,7 +254,6 @@ def reviewing(folder: Path) -> Path:
     return write(folder, "judged", "blind_review", REVIEW, uses=USES)
 
 
-@pytest.mark.long
 def test_other_solutions_make_another_draft(tasks: Study, tmp_path: Path) -> None:
     path = reviewing(tmp_path / "v")
     first = drafted(path)

@@ -59,7 +59,7 @@ class Endless(io.RawIOBase):
         return b"[" * size
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_takes_a_body_up_to_the_limit")
 def test_it_refuses_ten_megabytes_without_reading_them(ada: Person) -> None:
     for path in POSTS:
         body = Endless(10_000_000)
@@ -73,7 +73,6 @@ def test_it_refuses_ten_megabytes_without_reading_them(ada: Person) -> None:
         assert body.given <= 256 * 1024 + 1
 
 
-@pytest.mark.long
 def test_it_takes_a_body_up_to_the_limit(ada: Person) -> None:
     first = ada.good_response(ada.trials()[0])
     body = json.dumps({"responses": [first]})
@@ -224,7 +223,6 @@ def test_it_finds_no_picture_under_a_made_up_address(ada: Person) -> None:
     assert ada.client.post(url).status_code == 405
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "query",
     [

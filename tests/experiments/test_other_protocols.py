@@ -164,7 +164,6 @@ def test_a_guess_is_stored_before_its_answer_is_revealed(tmp_path: Path) -> None
     assert tests["matches_model"].notna().sum() == 2
 
 
-@pytest.mark.long
 def test_a_later_stage_starts_from_frozen_solutions_alone(tasks: Study, tmp_path: Path) -> None:
     path = write(tmp_path / "v", "judged", "blind_review", REVIEW, uses=USES)
     with pytest.raises(StudyError, match="not frozen yet. Run freeze tasks"):
@@ -174,7 +173,6 @@ def test_a_later_stage_starts_from_frozen_solutions_alone(tasks: Study, tmp_path
     assert study.solutions_digest == tasks.frozen_digest
 
 
-@pytest.mark.long
 def test_a_review_is_handed_out_alone_and_its_hour_is_kept(tasks: Study, tmp_path: Path) -> None:
     """The page does not hold the next task, and a reload does not restart the time."""
     freeze(tasks)
@@ -207,7 +205,6 @@ def test_acceptance_is_exported_as_such_and_earns_nothing(tasks: Study, tmp_path
     assert answered["matches_truth"].notna().all() and "region_cells" in answered
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("protocol", ["rating", "solve", "review", "reverse_turing"])
 def test_a_preview_may_begin_at_every_trial(tasks: Study, tmp_path: Path, protocol: str) -> None:
     freeze(tasks)

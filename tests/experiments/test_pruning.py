@@ -79,7 +79,6 @@ def test_what_stays_is_what_the_other_study_alone_has(tmp_path: Path, store: Loc
     assert set(picture_keys(other_study(tmp_path / "gone", "gone"))) == gone_keys
 
 
-@pytest.mark.long
 def test_what_is_young_stays(tmp_path: Path, store: LocalStore) -> None:
     draft_study(write_study(tmp_path / "study")).delete()
     aged(store, 8)

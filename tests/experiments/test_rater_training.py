@@ -48,7 +48,6 @@ def missed(study: Study, count: int) -> dict[str, str]:
     }
 
 
-@pytest.mark.long
 def test_it_asks_by_the_study_s_questions_and_scale(ann: Person, rating: Study) -> None:
     asked = ann.state["page"]["questions"]
     assert len(asked) == 9 and ann.state["attempts_left"] == 2
@@ -152,7 +151,6 @@ def test_a_reload_shows_the_same_page_and_keeps_what_was_told(ann: Person, ratin
     assert tell(ann, name, str(6 - int(answer))).json()["choice"] == answer
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("question", "choice", "field"),
     [

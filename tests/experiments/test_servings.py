@@ -88,7 +88,6 @@ def test_opening_finds_the_longest_picture_of_each_part(small: Study, settings: 
     assert len(small.picture_bytes) == 5
 
 
-@pytest.mark.long
 def test_no_two_addresses_share_their_bytes_and_the_pixels_are_the_stored_ones(
     three: list[Session], settings: Settings
 ) -> None:
@@ -102,7 +101,6 @@ def test_no_two_addresses_share_their_bytes_and_the_pixels_are_the_stored_ones(
     assert len(served) == sum(len(dict(media_files(session))) for session in three) > 1.5 * len(pictures)
 
 
-@pytest.mark.long
 def test_the_length_says_nothing_about_the_picture(
     small: Study, three: list[Session], settings: Settings
 ) -> None:
@@ -202,7 +200,6 @@ def test_no_study_opens_with_a_spoilt_picture(draft: Study, settings: Settings) 
 # Studies from before, and other stores
 
 
-@pytest.mark.long
 def test_a_study_that_was_opened_before_is_measured_when_it_is_opened_again(
     small: Study, three: list[Session]
 ) -> None:
@@ -219,7 +216,7 @@ def test_a_study_that_was_opened_before_is_measured_when_it_is_opened_again(
     assert min(lengths) > min(rooms.values())
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_every_way_of_asking_gives_the_same_whole_file")
 def test_a_bucket_gives_the_bytes_that_the_disk_gives(
     small: Study, three: list[Session], settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

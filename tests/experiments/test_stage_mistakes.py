@@ -72,7 +72,6 @@ def test_items_that_are_not_what_was_solved_are_refused(
 # Regions
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("region", "words"),
     [

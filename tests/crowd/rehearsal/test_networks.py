@@ -56,7 +56,7 @@ def test_a_changed_recipe_has_another_name() -> None:
     assert key not in {file.stem for file in FILES}
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_lies_where_the_trained_network_of_the_usual_study_is_looked_for")
 def test_it_answers_as_the_network_that_is_trained_on_the_spot() -> None:
     """Weights may differ in their last bits between processors, so an answer on the edge may too."""
     dataset, predictor, opened = recipe()
