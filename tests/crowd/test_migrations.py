@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
@@ -25,9 +26,9 @@ what follows."""
 
 @pytest.mark.both_databases("migrations")
 @pytest.mark.django_db(transaction=True)
-def test_old_postings_and_sessions_are_told_what_they_are() -> None:
-    """One way back to the first version and forward again: with postings that said whether they are live, and
-    later with sessions that came before arrivals were told apart."""
+def test_old_rows_are_told_what_they_are() -> None:
+    """One way back to the first version and forward again: with postings that said whether they are live and
+    logins that could do everything, and later with sessions that came before arrivals were told apart."""
     executor = MigrationExecutor(connection)
     latest = executor.loader.graph.leaf_nodes()
     try:
@@ -37,20 +38,29 @@ def test_old_postings_and_sessions_are_told_what_they_are() -> None:
         study = _study(old.get_model("experiments", "Study"), "first")
         postings.create(study=study, platform="local", state="closed", live=False)
         postings.create(study=study, platform="local", state="open", live=True)
+        _study(old.get_model("experiments", "Study"), "second")
+        User.objects.create_user("ada")
+        User.objects.create_user("gone", is_active=False)
         executor = MigrationExecutor(connection)
         executor.migrate(BEFORE_ARRIVALS)
         wanted = _came(executor.loader.project_state(BEFORE_ARRIVALS).apps)
     finally:
         executor = MigrationExecutor(connection)
         executor.migrate(latest)
-    from crowd.models import Posting
-    from experiments.models import Session
+    from crowd.ground.roles import roles_of
+    from crowd.models import Posting, StudyRole
+    from experiments.models import Session, Study
 
     migrated = list(Posting.objects.filter(study__slug="first").order_by("id"))
     assert [posting.mode for posting in migrated] == ["rehearsal", "live"]
     assert len({posting.key for posting in migrated}) == 2
     assert all(len(posting.key) == 22 for posting in migrated)
     assert dict(Session.objects.values_list("pk", "arrival")) == wanted
+    kept = set(StudyRole.objects.values_list("study__slug", "user__username", "role"))
+    assert kept == {
+        (slug, "ada", role) for slug in ("first", "second") for role in ("view", "run", "pay", "unseal")
+    }
+    assert roles_of(User.objects.create_user("new"), Study.objects.get(slug="second")) == frozenset()
 
 
 def _study(model: Any, slug: str) -> Any:

@@ -11,8 +11,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from django.db import connection, transaction
-from django.db.migrations.executor import MigrationExecutor
+from django.db import transaction
 from django.test import Client, RequestFactory
 from django.urls import URLResolver, get_resolver, resolve
 
@@ -400,26 +399,6 @@ def test_it_keeps_the_roles_of_a_draft_that_is_replaced(study: Study) -> None:
     assert client.get("/studies/other/roles/").status_code == 404
     assert other_study().pk != draft.pk
     assert "Theirs" in client.get("/").content.decode()
-
-
-@pytest.mark.both_databases("migrations")
-@pytest.mark.django_db(transaction=True)
-def test_it_leaves_the_logins_of_an_older_installation_what_they_could_do() -> None:
-    before = [("crowd", "0006_posting_columns"), ("experiments", "0007_stimulus_quality")]
-    executor = MigrationExecutor(connection)
-    latest = executor.loader.graph.leaf_nodes()
-    try:
-        studies = executor.migrate(before).apps.get_model("experiments", "Study").objects
-        for slug in ("other", "second"):
-            studies.create(slug=slug, title="S", paradigm="p", definition={}, digest="e", seed=2)
-        User.objects.create_user("ada")
-        User.objects.create_user("gone", is_active=False)
-    finally:
-        MigrationExecutor(connection).migrate(latest)
-    kept = set(StudyRole.objects.values_list("study__slug", "user__username", "role"))
-    assert kept == {(slug, "ada", role) for slug in ("other", "second") for role in ROLES}
-    new = User.objects.create_user("new")
-    assert roles_of(new, Study.objects.get(slug="other")) == frozenset()
 
 
 def test_it_opens_the_administration_to_superusers_only(study: Study, desk: Client) -> None:
