@@ -22,6 +22,7 @@ from tests.analysis import stored
 from tests.tables import overridden
 from tests.world import Person
 
+pytestmark = pytest.mark.usefixtures("undrawn")
 ROOT = "/studies/wolf-or-husky/"
 CONDITIONS = ("grad_cam", "Grad-CAM", "control", "baseline")
 

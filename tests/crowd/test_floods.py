@@ -32,7 +32,6 @@ from tests import world
 from tests.analysis import stored
 from tests.crowd.arrivals import Visitor, posting, refused
 from tests.crowd.recruiting import POLICY, arrive, changed, public, simulated, study_of
-from tests.proofs.scale import Scale
 
 __all__ = ["public"]
 pytestmark = pytest.mark.django_db
@@ -81,19 +80,20 @@ class Flooding:
                 visitor.arrive()
 
 
-@pytest.mark.long
-def test_it_lets_fifty_people_in_through_a_flood(
-    tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch, scale: Scale
+@pytest.mark.full
+def test_it_lets_people_in_through_a_flood(
+    tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """1,000 joins in `make test`, 5,000 in `make prove`."""
-    wave = scale.of(8, 40)
+    """50 people among 5,000 joins, which come before all of them and between any two steps of theirs."""
+    count, wave = 50, 40
+    joins = (25 + 2 * count) * wave
     monkeypatch.setattr(logging.getLogger("django.request"), "disabled", True)
     study = changed(world.opened_study(world.write_study(tmp_path / "large", slots=67)), policy=POLICY)
     with simulated("prolific") as sim:
-        offered = publish_posting(study, "prolific", "rehearsal", site=sim.url, places=200)
+        offered = publish_posting(study, "prolific", "rehearsal", site=sim.url, places=3 * count)
         flooding, people = Flooding(offered), []
         flooding.join(25 * wave)
-        for number in range(50):
+        for number in range(count):
             person = arrive(offered, sim, f"p{number}")
             # Every fifth sits behind the very address that floods.
             person.client = from_address(FLOOD if number % 5 == 0 else OTHER.format(number))
@@ -110,14 +110,14 @@ def test_it_lets_fifty_people_in_through_a_flood(
         for person in people:
             person.answer()
             assert offered.codes["complete"] in person.end().json()["exit"]["url"]
-        assert flooding.count == 125 * wave and set(flooding.statuses) == {201, 429}
+        assert flooding.count == joins and set(flooding.statuses) == {201, 429}
         assert flooding.statuses[201] <= 2 * MOST
         unverified = Session.objects.filter(arrival="unverified")
         assert Slot.objects.filter(holder__in=unverified).count() <= 2 * MOST
-        assert Session.objects.filter(arrival="verified", verdict="passed").count() == 50
-        assert Slot.objects.filter(kept=True).count() == 50
+        assert Session.objects.filter(arrival="verified", verdict="passed").count() == count
+        assert Slot.objects.filter(kept=True).count() == count
         shown = floods(study)
-        assert len(shown) == 2 and sum(flood.refused for flood in shown) >= 125 * wave - 2 * MOST
+        assert len(shown) == 2 and sum(flood.refused for flood in shown) >= joins - 2 * MOST
 
 
 @pytest.mark.both_databases("constraints")
@@ -304,7 +304,7 @@ def test_it_releases_no_one_whom_the_platform_confirms(small: Study) -> None:
         assert Slot.objects.filter(holder=ada.session()).exists()
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="tests/crowd/test_arrivals.py::test_a_flood_of_arrivals_keeps_nobody_from_leaving")
 def test_it_asks_a_platform_no_more_often_than_it_may() -> None:
     """Invented ids do not become a flood of calls to the platform."""
     with simulated("prolific") as sim:

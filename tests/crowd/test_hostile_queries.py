@@ -198,7 +198,7 @@ QUERIES = st.lists(st.tuples(st.sampled_from(FIELDS) | TEXTS, VALUES), max_size=
 
 
 @settings(
-    max_examples=150,
+    max_examples=80,
     derandomize=True,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
@@ -230,7 +230,7 @@ def test_it_survives_wild_fields_on_every_page(small: Study, admin_client: Clien
     assert {"/studies/small/money/", "/login/", "/admin/experiments/study/", "/join/small/"} <= set(pages)
     for address in pages:
         at_once = ["&".join(f"{name}={value}" for name in READ) for value in ("%ED%A0%80", "9" * 300, "-1")]
-        for query in (*(f"{name}=%00" for name in READ), *at_once):
+        for query in ("&".join(f"{name}=%00" for name in READ), *at_once):
             reply = admin_client.get(address, QUERY_STRING=query)
             assert reply.status_code < 500, (address, query)
 

@@ -270,8 +270,11 @@ def test_it_takes_recruiting_from_the_file_and_nothing_else(tmp_path: Path, stor
         call_command("publish", str(path), "--platform", "link")
 
 
+OTHER = pytest.mark.long(stays="test_it_makes_one_offer_though_it_is_killed_at_any_call")
+
+
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("platform", ["prolific", pytest.param("mturk", marks=pytest.mark.long)])
+@pytest.mark.parametrize("platform", ["prolific", pytest.param("mturk", marks=OTHER)])
 def test_it_makes_one_offer_though_it_is_killed_at_any_call(
     platform: str, project_env: dict[str, str], tmp_path: Path
 ) -> None:

@@ -100,7 +100,7 @@ def test_it_checks_every_form_and_stores_nothing(
     assert not [path for path in store_folder.rglob("*") if path.is_file() and "recorded" in path.parts]
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_explains_texts_by_spans_and_by_sentences")
 def test_it_shows_every_form_to_people_and_exports_it(study_file: Path) -> None:
     study = world.opened_study(study_file)
     met: dict[str, list[str]] = {}
@@ -156,7 +156,6 @@ def test_a_changed_file_changes_the_draft(study_file: Path, tmp_path: Path) -> N
     assert bool(after - before) == shown
 
 
-@pytest.mark.long
 def test_everything_that_is_drawn_is_in_the_store(study_file: Path, tmp_path: Path) -> None:
     """A worker on another machine has the store alone."""
     study = build_draft(load_study(study_file), study_file.parent, silent)

@@ -21,7 +21,7 @@ from tests.crowd.logins import login, served
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("undrawn")]
 ROOT = "/studies/wolf-or-husky/stimuli/"
 ALL = "&items=all"
 

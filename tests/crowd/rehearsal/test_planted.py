@@ -22,7 +22,7 @@ from stimuli.predictors import restore
 from tests.analysis.worlds import facts, frames_of
 from tests.proofs.planted import line_of
 
-pytestmark = pytest.mark.pure
+pytestmark = [pytest.mark.pure, pytest.mark.usefixtures("undrawn")]
 NAMES = ("baseline", "control", "grad_cam")
 CONTROL_ROW = {
     "observer": "all observers", "control": "oracle", "condition": "", "sittings_count": 6,
