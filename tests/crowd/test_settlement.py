@@ -125,17 +125,10 @@ def test_it_leaves_one_line_in_the_log(capsys: pytest.CaptureFixture[str]) -> No
         assert "Seen on the platform's list: 3 payouts." in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("typed", "total", "is_paid"),
-    [
-        ("1.60\n", "", True),
-        ("1.60 GBP\n", "", True),
-        ("160\n", "", False),
-        ("", "", False),
-        ("", "1.60", True),
-        ("", "1.6", False),
-    ],
-)
+@pytest.mark.parametrize(("typed", "total", "is_paid"), [
+    ("1.60\n", "", True), ("1.60 GBP\n", "", True), ("160\n", "", False), ("", "", False),
+    ("", "1.60", True), ("", "1.6", False),
+])  # fmt: skip
 def test_it_pays_a_large_batch_only_when_its_total_is_typed(
     typed: str, total: str, is_paid: bool, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,22 +141,15 @@ def test_it_pays_a_large_batch_only_when_its_total_is_typed(
         assert stage.paid(row) == ((140, [20]) if is_paid else (0, []))
 
 
-DONE: tuple[Fault, Fault] = ("lost_answer", "5xx_after")
-"""The platform did what it was asked for, and the answer is lost."""
-NOT_DONE: tuple[Fault, Fault] = ("5xx_before", "429")
+DONE, NOT_DONE = ("lost_answer", "5xx_after"), ("5xx_before", "429")
+TURNS = [DONE, pytest.param(NOT_DONE, marks=pytest.mark.long(stays="test_it_pays_once_if_any_call_fails"))]
 
 
-@pytest.mark.parametrize(
-    "kinds",
-    [
-        DONE,
-        pytest.param(NOT_DONE, marks=pytest.mark.long(stays="test_it_pays_once_if_any_call_fails")),
-    ],
-)
+@pytest.mark.parametrize("kinds", TURNS)
 @pytest.mark.parametrize("platform", ["prolific", "mturk"])
 def test_it_pays_once_if_any_call_fails(platform: str, kinds: tuple[Fault, Fault]) -> None:
-    """A run with a fault at its first call, at its second, … until a run has fewer calls than that. What is
-    owed after a fault depends on whether the call had its effect; the two kinds of either take turns."""
+    """A run with a fault at its first call, its second, … until a run has fewer calls. What is owed then
+    depends on whether the call was done; the two kinds of fault of either take turns."""
     assert {*DONE, *NOT_DONE} == set(KINDS)
     one_hit = {"platforms": {"mturk": {"base_share": 0.25, "batch": "one"}}}
     with paid.offered(paid.paying_on(platform, **one_hit), platform) as stage:

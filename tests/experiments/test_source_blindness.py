@@ -204,6 +204,14 @@ def test_what_is_the_same_by_construction_is_the_same(judged: Study) -> None:
     assert compare_exactly(reviews(judged, 2, "l")) >= 3
 
 
+def test_a_byte_more_is_not_the_same(judged: Study, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, "tests.experiments.leaking.leaking"]
+    monkeypatch.setattr(LEAK, "what", "reply")
+    rows = reviews(judged, 1, "r")
+    with pytest.raises(AssertionError, match="surplus"):
+        compare_exactly(rows)
+
+
 def compare_exactly(rows: list[HandedOut]) -> int:
     """In how many situations something was handed out."""
     for name in SAME:
