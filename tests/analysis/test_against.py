@@ -126,7 +126,6 @@ def test_a_twin_that_was_not_measured_is_named() -> None:
     assert section.tables[1].rows[1] == ("insertion, what was seen", "0", DASH, DASH, DASH, DASH)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("methods", "correlated"), [(1, False), (2, False), (3, True), (4, True)])
 def test_few_methods_have_no_p_and_fewer_no_correlation(methods: int, correlated: bool) -> None:
     report = made({"entropy": values(1, 3, 2, 4)}, METHODS[:methods])

@@ -128,8 +128,8 @@ def test_it_keeps_the_main_result_to_those_that_screening_kept() -> None:
     assert data["flow"]["excluded_by_hand"] == 0
 
 
-@pytest.mark.long
 @pytest.mark.django_db
+@pytest.mark.usefixtures("undrawn", "few_draws")
 def test_it_exports_the_decision_and_leaves_them_out_of_the_clean_table(tmp_path: Path) -> None:
     study = stored.opened()
     stored.full(study)
@@ -146,8 +146,9 @@ def test_it_exports_the_decision_and_leaves_them_out_of_the_clean_table(tmp_path
         assert rows_of["participants.csv"] == rows
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_exports_the_decision_and_leaves_them_out_of_the_clean_table")
 @pytest.mark.django_db
+@pytest.mark.usefixtures("undrawn", "few_draws")
 def test_it_makes_a_report_anew_after_a_decision_and_after_its_withdrawal() -> None:
     study = stored.opened()
     stored.full(study)

@@ -160,10 +160,9 @@ def test_an_association_is_scipys_and_its_interval_leaves_out_whole_groups() -> 
     assert many.interval is not None and many.interval.high - many.interval.low < 0.2
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("groups", "slope"), [(6, 0.0), (24, 0.0), (24, 0.6), (60, 0.6)])
+@pytest.mark.parametrize(("groups", "slope"), [(6, 0.0), (24, 0.0), (24, 0.6)])
 def test_the_interval_of_an_association_holds_the_true_one(groups: int, slope: float) -> None:
-    """In 95 % of studies, as far as 400 of them tell: four things of a group share a part, as pictures under
+    """In 95 % of studies, as far as 150 of them tell: four things of a group share a part, as pictures under
     several methods do. The true correlation is that of a very large study."""
 
     def study(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -175,10 +174,10 @@ def test_the_interval_of_an_association_holds_the_true_one(groups: int, slope: f
     x, y, _ = study(20_000, rng)
     truth = spearmanr(x, y).statistic if slope else 0.0
     held = 0
-    for _ in range(400):
+    for _ in range(150):
         told = rank_association(*study(groups, rng))
         held += told.interval is not None and told.interval.holds(truth)
-    assert likely_share(0.95, 400).low <= held / 400, held / 400
+    assert likely_share(0.95, 150).low <= held / 150, held / 150
 
 
 @pytest.mark.parametrize(

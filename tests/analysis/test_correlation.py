@@ -57,7 +57,6 @@ def test_independent_rows_have_fishers_interval_beside_it() -> None:
     assert ranks is not None and ranks.low == pytest.approx(math.tanh(centre - half))
 
 
-@pytest.mark.long
 def test_it_keeps_its_level_when_rows_of_people_go_together() -> None:
     """300 studies without correlation: rows that count as independent hold 0 far too seldom."""
     whole, apart = 0, 0

@@ -23,17 +23,20 @@ from analysis.reports.making import reported
 from analysis.reports.report import Report
 from analysis.tables import read_frames
 from tests.analysis.stored import full, opened
-from tests.analysis.test_packages import STUDIES, alike, closed, without_time
+from tests.analysis.test_packages import SHORT, STUDIES, alike, study_of, without_time
 
 pytestmark = pytest.mark.django_db
+MORE = pytest.mark.long(stays="test_a_report_of_the_held_columns_is_that_of_all")
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("paradigm", STUDIES)
+@pytest.mark.usefixtures("undrawn", "few_draws", "without_odds")
+@pytest.mark.parametrize(
+    "paradigm", [pytest.param(name, marks=[] if name in SHORT else [MORE]) for name in STUDIES]
+)
 def test_a_report_of_the_held_columns_is_that_of_all(paradigm: str, tmp_path: Path) -> None:
     """A reporter that reads another column of `trials` fails here; so does one that asks whether it is
     there."""
-    study = closed(STUDIES[paradigm](tmp_path))
+    study = study_of(paradigm, tmp_path)
     whole, held = read_frames(study), read_frames(study, held=held_for(paradigm))
     extra = [column.name for column in whole.extra]
     assert tuple(whole.trials.columns) == names("trials", whole.extra)
@@ -64,7 +67,8 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
     yield columns
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_a_report_of_the_held_columns_is_that_of_all")
+@pytest.mark.usefixtures("undrawn", "few_draws")
 def test_the_command_holds_them_alone_from_rows_and_from_a_package(
     tmp_path: Path, seen: list[list[str]]
 ) -> None:

@@ -171,7 +171,6 @@ def test_pandas_and_r_read_the_tables_without_options(tmp_path: Path) -> None:
     assert abs(float(mean) - table["matches_model"].mean()) < 1e-6
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("is_guarded", [False, True])
 def test_pandas_and_r_read_ratings_from_minus_2_to_2_as_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_guarded: bool

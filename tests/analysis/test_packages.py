@@ -113,10 +113,15 @@ EXPECTED = {
 
 @pytest.fixture(params=STUDIES)
 def study(request: pytest.FixtureRequest, tmp_path: Path) -> Study:
-    made = STUDIES[request.param]
-    if made is predicted:
-        return closed(made(tmp_path))
-    return closed(made_once(inspect.getsource(made), lambda: made(tmp_path)))
+    return study_of(request.param, tmp_path)
+
+
+def study_of(paradigm: str, folder: Path) -> Study:
+    """The closed study of a paradigm, which a run makes once."""
+    make = STUDIES[paradigm]
+    if make is predicted:
+        return closed(make(folder))
+    return closed(made_once(inspect.getsource(make), lambda: make(folder)))
 
 
 def closed(study: Study) -> Study:

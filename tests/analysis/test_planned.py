@@ -36,7 +36,7 @@ def study(paradigm: str, slots: int, **design: Any) -> tuple[StudyDefinition, li
     return made, list(protocol.plans(protocol.Design(**design), pool, Streams(1)))
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_a_study_of_advice_has_the_power_of_its_contrast_with_the_second_look")
 @pytest.mark.parametrize(
     ("assignment", "within", "who"),
     [

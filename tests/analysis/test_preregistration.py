@@ -172,7 +172,7 @@ def test_it_names_what_was_acknowledged_after_opening(study: Study) -> None:
     assert told["notes"] == ["Acknowledged after opening, by Ruth on 2026-02-03: leak (all conditions)."]
 
 
-@pytest.mark.long
+@pytest.mark.usefixtures("undrawn", "few_draws")
 def test_a_study_without_a_stored_plan_says_so_and_gets_none_afterwards(study: Study, tmp_path: Path) -> None:
     """As those that were opened before plans were stored."""
     Preregistration.objects.all().delete()
@@ -197,7 +197,7 @@ def test_a_registry_is_named_once_and_then_stays(study: Study) -> None:
     assert told["witness"].startswith("Registered at https://osf.io/abc12, as the author says")
 
 
-@pytest.mark.long
+@pytest.mark.usefixtures("undrawn", "few_draws")
 def test_the_stored_report_is_made_again_when_a_departure_comes(study: Study) -> None:
     full(study)
     assert refresh_report(study, "human").json["preregistration"]["departures"] == []

@@ -10,6 +10,7 @@ from scipy.stats import norm
 from analysis.stats.nonparametric import mann_whitney, signed_rank, signed_rank_interval
 from analysis.stats.ranks import friedman, kruskal_wallis, rank_biserial_interval
 from analysis.stats.results import StatsError
+from tests.proofs.chance import likely_share
 
 pytestmark = pytest.mark.pure
 GROUPS = {"a": [3, 5, 4, 6, 7, 5], "b": [8, 6, 9, 7, 9, 10, 6], "c": [2, 3, 5, 1, 4]}
@@ -70,15 +71,14 @@ def test_the_interval_of_dominance_keeps_its_level(first: int, second: int, apar
     assert 0.93 <= np.mean(held) <= 0.975
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("people", "shift"), [(10, 0.0), (10, 0.8), (15, 1.0), (30, 0.5), (30, 1.2)])
+@pytest.mark.parametrize(("people", "shift"), [(10, 0.8), (30, 0.5), (30, 1.2)])
 def test_the_interval_within_people_keeps_its_level(people: int, shift: float) -> None:
     """The sum of two differences is above 0 with the probability Phi(shift sqrt 2)."""
     rng = np.random.default_rng(2)
     truth = 2 * norm.cdf(shift * 2**0.5) - 1
     zeros = np.zeros(people)
-    held = [signed_rank_interval(rng.normal(shift, 1, people), zeros).holds(truth) for _ in range(1500)]
-    assert np.mean(held) >= 0.935
+    held = [signed_rank_interval(rng.normal(shift, 1, people), zeros).holds(truth) for _ in range(500)]
+    assert np.mean(held) >= likely_share(0.95, 500).low
 
 
 def test_an_interval_within_people_holds_its_estimate_and_turns_with_it() -> None:

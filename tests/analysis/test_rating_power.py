@@ -28,11 +28,11 @@ def test_without_people_of_their_own_level_it_is_the_paired_t_test(items: int) -
     assert 0.025 <= made.of(0.0) <= 0.06
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_without_people_of_their_own_level_it_is_the_paired_t_test")
 def test_the_report_finds_a_planted_difference_as_often_as_promised() -> None:
     """Whole studies with three methods: one pair differs, and Holm goes over three. Points are rounded, which
     adds a variance of 1/12 to single ratings."""
-    people, residual, cell, studies = 0.5, 0.8, 0.4, 80
+    people, residual, cell, studies = 0.5, 0.8, 0.4, 40
     single = people**2 + residual**2 + 1 / 12
     promised = pair_power(
         24,

@@ -306,7 +306,7 @@ def test_planned_comparisons_are_told_by_question_in_a_sentence() -> None:
     assert "Q1: none of 3 pairs of conditions could be compared." in thin.main[0].sentences
 
 
-@pytest.mark.long
+@pytest.mark.usefixtures("without_odds")
 def test_a_correction_is_named_by_what_it_goes_over() -> None:
     """Pairs are corrected within a question; saliency against concepts, one pair each, over the questions."""
     asked = ("q1", "q2", "q3")
@@ -458,8 +458,12 @@ THIN = {
 }
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", list(THIN))
+MANY = pytest.mark.long(stays="test_thin_data_are_a_report_with_sentences")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[MANY] if name == "no pairs" else []) for name in THIN]
+)
 def test_thin_data_are_a_report_with_sentences(name: str) -> None:
     made = report(THIN[name](), rating_facts())
     assert is_told(made)

@@ -55,7 +55,7 @@ def test_it_keeps_one_report_per_origin(study: Study) -> None:
     }
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_opens_when_every_place_is_kept")
 def test_it_writes_json_html_and_figures(study: Study, tmp_path: Path) -> None:
     full(study)
     out = StringIO()
@@ -71,7 +71,7 @@ def test_it_writes_json_html_and_figures(study: Study, tmp_path: Path) -> None:
     assert "Grad-CAM" in out.getvalue()
 
 
-@pytest.mark.long
+@pytest.mark.usefixtures("undrawn", "few_draws")
 def test_it_reads_the_rows_once_in_a_command(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,7 +71,7 @@ def test_people_and_pictures_are_drawn_as_in_the_report(language: str, unbalance
     assert "Saliency less concepts" in printed and "Not re-run here" in printed
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_people_and_pictures_are_drawn_as_in_the_report")
 def test_shared_pictures_anchors_and_missing_questions_count_as_in_the_report(
     language: str, tmp_path: Path
 ) -> None:
@@ -94,7 +94,6 @@ def test_shared_pictures_anchors_and_missing_questions_count_as_in_the_report(
     assert numbers["conditions", "grad_cam q1", "ratings"] == 4 * 7, "the anchor is not in it"
 
 
-@pytest.mark.long
 def test_equal_ratings_have_no_p_and_no_alpha(language: str, tmp_path: Path) -> None:
     frames = all_rated(lambda *place: 4, raters=3, items=3, names=METHODS[:2], asked=("q1",))
     report = package(tmp_path / "p", frames, rating_facts(METHODS[:2], asked=("q1",)))

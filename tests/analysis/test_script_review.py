@@ -79,7 +79,6 @@ def test_acceptance_and_usefulness_are_those_of_the_report(language: str, tmp_pa
     assert "margin 5:" in printed and "in 2 s %" in printed and "Not re-run here" in printed
 
 
-@pytest.mark.long
 def test_one_lead_and_silent_solutions_give_no_interval(language: str, tmp_path: Path) -> None:
     """A lead who rejects, a solution without an answer, an item without truth, an unknown time."""
     rows = [
@@ -98,7 +97,6 @@ def test_one_lead_and_silent_solutions_give_no_interval(language: str, tmp_path:
     assert report_of(review_frames(rows), facts).json()["acceptance"]["differences"][0]["verdict"] is None
 
 
-@pytest.mark.long
 def test_the_stage_of_solving_is_refused_in_a_sentence(language: str, tmp_path: Path) -> None:
     frames = review_frames([review("p", "i1", PEOPLE, accepted=True)])
     package(tmp_path / "p", frames, review_facts(role="solve"))
@@ -106,7 +104,6 @@ def test_the_stage_of_solving_is_refused_in_a_sentence(language: str, tmp_path: 
         run(language, tmp_path / "p")
 
 
-@pytest.mark.long
 def test_a_package_of_one_source_is_refused_in_a_sentence(language: str, tmp_path: Path) -> None:
     frames = review_frames([review("p", "i1", PEOPLE, accepted=True)])
     package(tmp_path / "p", frames, review_facts(()))

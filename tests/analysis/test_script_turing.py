@@ -50,7 +50,7 @@ def timed(frames: Frames, seed: int, *, tied: bool) -> Frames:
 CHANCES = {"none": 0.5, "lime": 0.8, "control": 0.55}
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_the_same_people_are_compared_as_the_report_does")
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("people", [8, 24])
 def test_different_people_are_compared_as_the_report_does(

@@ -91,7 +91,7 @@ def test_the_page_opens_with_the_answer_and_one_item_in_every_condition(study: S
     assert text.index("<nav ") < text.index('id="flow"')
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_each_cell_is_the_picture_of_its_item_and_condition")
 def test_a_package_with_pictures_gives_the_same_sheet_and_one_without_gives_none(
     study: Study, tmp_path: Path
 ) -> None:

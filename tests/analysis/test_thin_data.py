@@ -52,15 +52,12 @@ def printed(report: Report) -> str:
     return out.getvalue()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("sizes", "without"),
     [
-        ((2, 2, 2), {"control", "grad_cam"}),
-        ((12, 4, 12), {"control"}),
         ((4, 12, 12), {"control", "grad_cam"}),
+        ((12, 4, 12), {"control"}),
         ((5, 5, 5), set()),
-        ((12, 5, 4), {"grad_cam"}),
     ],
 )
 def test_it_gives_no_interval_of_utility_for_few_people(sizes: tuple[int, ...], without: set[str]) -> None:
