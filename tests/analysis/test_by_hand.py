@@ -146,7 +146,6 @@ def test_it_exports_the_decision_and_leaves_them_out_of_the_clean_table(tmp_path
         assert rows_of["participants.csv"] == rows
 
 
-@pytest.mark.long(stays="test_it_exports_the_decision_and_leaves_them_out_of_the_clean_table")
 @pytest.mark.django_db
 @pytest.mark.usefixtures("undrawn", "few_draws")
 def test_it_makes_a_report_anew_after_a_decision_and_after_its_withdrawal() -> None:

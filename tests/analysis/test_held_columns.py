@@ -67,7 +67,6 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
     yield columns
 
 
-@pytest.mark.long(stays="test_a_report_of_the_held_columns_is_that_of_all")
 @pytest.mark.usefixtures("undrawn", "few_draws")
 def test_the_command_holds_them_alone_from_rows_and_from_a_package(
     tmp_path: Path, seen: list[list[str]]

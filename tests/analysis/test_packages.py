@@ -207,7 +207,6 @@ def test_it_names_the_changed_file_and_makes_no_report(tmp_path: Path) -> None:
     assert not (tmp_path / "r").exists()
 
 
-@pytest.mark.long(stays="test_a_cleaned_package_without_anybody_lost_gives_the_whole_report")
 @pytest.mark.usefixtures("few_draws")
 def test_a_cleaned_package_tells_what_it_cannot_give(tmp_path: Path) -> None:
     study = closed(predicted(tmp_path))
@@ -239,7 +238,6 @@ def test_a_cleaned_package_without_anybody_lost_gives_the_whole_report(tmp_path:
     assert alike(without_time(made), before)
 
 
-@pytest.mark.long(stays="test_it_makes_the_same_report_when_the_study_is_gone")
 @pytest.mark.usefixtures("few_draws")
 def test_the_pseudonyms_of_a_release_are_those_of_its_report(tmp_path: Path) -> None:
     study = closed(predicted(tmp_path))

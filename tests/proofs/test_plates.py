@@ -51,8 +51,14 @@ def drawn() -> list[Drawn]:
     return drawn_for_training(plates(model_count=800, known=0))
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("cue", CUES, ids=[name for name, *_ in CUES])
+SHORT = {"size of dots", "size of dots, planted", "colour of dots"}
+MORE = pytest.mark.long(stays="test_only_colour_and_what_is_planted_tells_the_digit")
+
+
+@pytest.mark.parametrize(
+    "cue",
+    [pytest.param(cue, id=cue[0], marks=[] if cue[0] in SHORT else [MORE]) for cue in CUES],
+)
 def test_only_colour_and_what_is_planted_tells_the_digit(cue: Cue, drawn: list[Drawn]) -> None:
     name, feature, change, should_be_found = cue
     read = best_read(drawn, feature, change)
@@ -66,11 +72,13 @@ def test_it_draws_the_line_at_the_limits_of_the_interval() -> None:
     assert not is_as_it_should(Read(160, 1000), "lightness, planted", True)
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="tests/stimuli/test_training.py::test_it_learns_what_is_plain_and_says_how_well")
 def test_a_network_learns_to_read_plates_and_not_through_other_eyes() -> None:
-    dataset = plates(size_px=128, count=120)
-    network = taught(dataset, 0)
-    low, high = NETWORK_READS
-    assert low <= reads(network, dataset, of_use(dataset, "task")).share <= high
-    for axis, (read,) in through_eyes(network, dataset, [1.0]).items():
-        assert (read.share > low) == (axis == "tritan")
+    """A shorter training reads fewer than NETWORK_READS, but most, and next to none where both colours of a
+    plate look alike."""
+    dataset = plates(size_px=96, count=80)
+    network = taught(dataset, 0, epochs=10, learning_rate=0.005)
+    read = reads(network, dataset, of_use(dataset, "task"))
+    assert read.limits[0] > 0.5 and read.share <= NETWORK_READS[1]
+    seen = {axis: row[0] for axis, row in through_eyes(network, dataset, [1.0]).items()}
+    assert max(seen["protan"].limits[1], seen["deutan"].limits[1]) < seen["tritan"].limits[0]

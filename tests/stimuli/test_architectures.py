@@ -63,8 +63,12 @@ def agree(witness: nn.Module, ours: nn.Module, side: int) -> None:
         np.testing.assert_allclose(got.detach().numpy(), expected.detach().numpy(), atol=1e-5 * largest)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["resnet18", "resnet50", "resnext50_32x4d", "vgg11"])
+WIDE = pytest.mark.long(stays="test_it_says_what_torchvision_s_network_says")
+
+
+@pytest.mark.parametrize(
+    "name", ["resnet18", "resnet50", "resnext50_32x4d", pytest.param("vgg11", marks=WIDE)]
+)
 def test_it_says_what_torchvision_s_network_says(name: str) -> None:
     witness = torchvision_network(name, num_classes=5)
     agree(witness, architectures.torchvision(name, classes=5), SMALL_PX)

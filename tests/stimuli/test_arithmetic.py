@@ -47,7 +47,7 @@ def test_it_tells_when_the_settings_come_too_late() -> None:
     assert ("MKL runs in mode OFF" in log and "Set MKL_CBWR=AUTO,STRICT" in log) == HAS_MKL
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_is_strict_in_every_process_that_reads_the_settings")
 def test_the_library_is_strict_without_settings() -> None:
     notebook = "from stimuli.planner.arithmetic import make_repeatable; make_repeatable()"
     assert told_by(notebook, TOLD) == ("AUTO,STRICT" if HAS_MKL else "none", "")

@@ -199,7 +199,7 @@ def test_it_finds_a_planted_leak_in_twenty_pictures(leak: str) -> None:
     assert times(f"planted, {leak}", range(20), leak) >= 19
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_finds_a_planted_leak_in_twenty_pictures")
 @pytest.mark.parametrize("follows", ["picture", "answer"])
 def test_it_does_not_accuse_honest_maps(follows: str) -> None:
     assert times(f"honest, follows the {follows}", range(40), follows=follows) <= 2

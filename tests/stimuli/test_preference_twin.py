@@ -62,7 +62,7 @@ def of_new_images(twin: Twin, features: np.ndarray) -> np.ndarray:
     return scorer.predict(features[test])
 
 
-def by_images(answers: np.ndarray, wanted: np.ndarray, draws: int = 400) -> tuple[float, float]:
+def by_images(answers: np.ndarray, wanted: np.ndarray, draws: int = 200) -> tuple[float, float]:
     """The middle 99 % of Spearman if whole images were exchanged, which keeps what an image's rows share."""
     rng = np.random.default_rng(5)
     table = answers.reshape(-1, METHODS)
@@ -71,7 +71,7 @@ def by_images(answers: np.ndarray, wanted: np.ndarray, draws: int = 400) -> tupl
     return float(low), float(high)
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_properties_reach_their_ceiling_on_their_own_twin")
 def test_what_is_planted_on_content_is_seen_by_the_embedding_and_not_by_properties() -> None:
     """T15, T16: the embedding stands above chance on new images, plain properties do not."""
     twin = draw_twin("content", images=IMAGES)

@@ -75,9 +75,13 @@ def by_library(name: str, predictor: TorchPredictor, subject: Subject) -> NDArra
     return library_map(CAMS[name], inside, (subject.pixels - mean) / std, subject.target)
 
 
-@pytest.mark.long
+OTHERS = pytest.mark.long(stays="test_it_draws_what_grad_cam_draws")
+
+
 @pytest.mark.parametrize("kind", ["resnet", "vit"])
-@pytest.mark.parametrize("name", CAMS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "grad_cam" else [OTHERS]) for name in CAMS]
+)
 def test_it_draws_what_grad_cam_draws(name: str, kind: str) -> None:
     """The library adds 1e-7 to what it divides by: its maps by gradients are made large beside that."""
     is_tried = name in ("score_cam", "eigen_cam")

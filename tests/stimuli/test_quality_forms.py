@@ -205,15 +205,26 @@ def test_every_kind_has_a_form() -> None:
     assert set(FORMS) == {PixelAttribution, *KINDS}
 
 
+DRAWN = pytest.mark.long(stays="test_it_does_not_accuse_honest_explanations")
+"""Pictures are the slowest to read."""
+LABELLED = pytest.mark.long(stays="test_it_finds_a_planted_leak_in_twenty_items")
+
+
 @pytest.mark.parametrize(
-    ("kind", "leak"), [(kind, leak) for kind, (_, leaks) in KINDS.items() for leak in leaks]
+    ("kind", "leak"),
+    [
+        pytest.param(kind, leak, marks=[LABELLED] if (kind, leak) == (PictureExplanation, "label") else [])
+        for kind, (_, leaks) in KINDS.items()
+        for leak in leaks
+    ],
 )
 def test_it_finds_a_planted_leak_in_twenty_items(kind: type[Attribution], leak: str) -> None:
     assert sum(accused(kind, seed, leak) for seed in range(20)) >= 19
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[DRAWN] if kind is PictureExplanation else []) for kind in KINDS]
+)
 def test_it_does_not_accuse_honest_explanations(kind: type[Attribution]) -> None:
     assert sum(accused(kind, seed) for seed in range(20)) <= 2
 

@@ -55,7 +55,6 @@ def rounding(net: Tiny, x: torch.Tensor, expected: NDArray[np.float64]) -> float
     return 4 * unit / smallest_part
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("evaluations", [12, 82, 200])
 def test_it_finds_the_values_of_the_package_on_a_blurred_ground(evaluations: int) -> None:
     net, x = convolutional_net(), pictures(2)

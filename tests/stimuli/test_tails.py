@@ -65,7 +65,7 @@ AROUND = [
 CASES = THROUGH + AROUND
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_keeps_what_a_network_reads_of_the_picture_again")
 @pytest.mark.parametrize(("make", "layer"), CASES)
 def test_it_says_what_the_network_says_behind_the_layer(make: Callable[[], Tiny], layer: str) -> None:
     net = make()
@@ -84,7 +84,7 @@ def test_it_says_what_the_network_says_behind_the_layer(make: Callable[[], Tiny]
         )
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_cuts_an_exported_program")
 @pytest.mark.parametrize(("make", "layer"), THROUGH)
 def test_it_needs_nothing_else_where_everything_goes_through_the_layer(
     make: Callable[[], Tiny], layer: str
@@ -204,7 +204,7 @@ class Scaled:
         return activation * torch.tensor(places).view(-1, 1, 1, 1)
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_keeps_a_layer_that_scores_wait_for_while_others_trace")
 @pytest.mark.parametrize(("make", "layer"), CASES)
 def test_it_serves_the_planner(make: Callable[[], Tiny], layer: str) -> None:
     """Scores behind a layer run through the tail alone, and are those of the whole network. What goes around

@@ -57,10 +57,9 @@ def package(net: Any, text: str, seed: int, target: int, **options: Any) -> list
     return [(int(feature), float(value)) for feature, value in made.local_exp[target]]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("bow", [True, False])
 @pytest.mark.parametrize(
-    ("selection", "top"), [("auto", 3), ("auto", 7), ("highest_weights", 3), ("forward_selection", 7)]
+    ("selection", "top", "bow"),
+    [("auto", 3, True), ("auto", 7, False), ("highest_weights", 3, True), ("forward_selection", 7, False)],
 )
 def test_it_has_the_coefficients_of_the_package(selection: Any, top: int, bow: bool) -> None:
     net = interactions()
@@ -76,7 +75,7 @@ def test_it_has_the_coefficients_of_the_package(selection: Any, top: int, bow: b
         )
 
 
-@pytest.mark.long
+@pytest.mark.long(stays="test_it_has_the_coefficients_of_the_package")
 def test_it_has_the_coefficients_of_the_package_for_a_trained_network() -> None:
     net = trained("sentiment")
     for text in people_of("sentiment")[:6]:

@@ -153,11 +153,10 @@ def test_it_leaves_marks_out_of_the_gradient() -> None:
     np.testing.assert_allclose(attribution.values, products[is_word], rtol=1e-5)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("of", ["lime_text", "shap_text", "input_gradient_text"])
 def test_its_control_has_the_same_values_on_random_words(of: str) -> None:
     net = trained("tense")
-    texts = people_of("tense")[:30]
+    texts = people_of("tense")[:10]
     source = explained(net, texts, Component(of))
     control = explained(net, texts, Component("random_text", {"of": of}))
     again = explained(net, texts, Component("random_text", {"of": of}))
@@ -168,7 +167,7 @@ def test_its_control_has_the_same_values_on_random_words(of: str) -> None:
         assert (other.values == same.values).all()
         assert other.checks == {}
         moved += bool((attribution.values != other.values).any())
-    assert moved > 25
+    assert moved > 7
     if of == "lime_text":
         assert all(int((other.values != 0).sum()) == 3 for other in control)
 
@@ -195,7 +194,6 @@ REPEATED = (
 )
 
 
-@pytest.mark.long
 def test_its_control_marks_equal_words_alike_where_the_method_does() -> None:
     """It differs from the method neither in marking only some places of a word nor in how much it marks."""
     net = bag_of_words({"the": 2.0, "film": -1.0, "best": 1.5, "very": 0.7, "never": 1.0, "good": 1.0})
@@ -203,7 +201,7 @@ def test_its_control_marks_equal_words_alike_where_the_method_does() -> None:
         source = explained(net, [text], Component("lime_text"))[0]
         words = [text[start:end] for start, end in source.spans]
         places: list[tuple[bool, ...]] = []
-        for seed in range(100):
+        for seed in range(20):
             control = explained(net, [subject_of(text, seed=seed)], Component("random_text"))[0]
             attribution = explained(net, [subject_of(text, seed=seed)], Component("lime_text"))[0]
             of_word: dict[str, set[float]] = {}
