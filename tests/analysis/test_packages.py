@@ -162,7 +162,7 @@ def report_from(package: Path, folder: Path, *options: str) -> tuple[dict[str, A
     return json.loads((folder / "report.json").read_text()), out.getvalue()
 
 
-SHORT = {"meta_predictor", "reverse_turing"}
+SHORT = {"meta_predictor"}
 MORE = pytest.mark.long(stays="test_it_makes_the_same_report_when_the_study_is_gone")
 AGAIN = [pytest.param(name, marks=[] if name in SHORT else [MORE]) for name in STUDIES]
 

@@ -458,12 +458,7 @@ THIN = {
 }
 
 
-MANY = pytest.mark.long(stays="test_thin_data_are_a_report_with_sentences")
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[MANY] if name == "no pairs" else []) for name in THIN]
-)
+@pytest.mark.parametrize("name", THIN)
 @pytest.mark.usefixtures("without_odds")
 def test_thin_data_are_a_report_with_sentences(name: str) -> None:
     made = report(THIN[name](), rating_facts())

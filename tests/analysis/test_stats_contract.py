@@ -314,7 +314,7 @@ def test_it_knows_every_public_function() -> None:
 
 
 @pytest.mark.parametrize(("module", "name"), list(CALLS), ids=[name for _, name in CALLS])
-@contract(100)
+@contract(60)
 @given(data=st.data())
 def test_it_answers_with_finite_numbers_or_one_sentence(module: Any, name: str, data: st.DataObject) -> None:
     arguments = [data.draw(strategy) for strategy in CALLS[module, name]]

@@ -89,7 +89,12 @@ def printed_rows(study: Study) -> list[list[str]]:
     return [row[next(i for i, cell in enumerate(row) if cell.isdigit()) :] for row in rows]
 
 
-@pytest.mark.parametrize("dataset", ["husky_wolf", "leaves", "imagenet"])
+OTHERS = pytest.mark.long(stays="test_it_prints_table_1_from_stored_responses")
+
+
+@pytest.mark.parametrize(
+    "dataset", ["husky_wolf", pytest.param("leaves", marks=OTHERS), pytest.param("imagenet", marks=OTHERS)]
+)
 def test_it_prints_table_1_from_stored_responses(dataset: str) -> None:
     rows = printed_rows(stored(dataset))
     names = colin.CONDITIONS

@@ -119,7 +119,13 @@ def lime_levels(predictor: TorchPredictor, subject: Subject) -> NDArray[np.float
     return np.asarray((mask + 1) * 0.49)
 
 
-@pytest.mark.parametrize("kind", ["resnet", "vit"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "vit",
+        pytest.param("resnet", marks=pytest.mark.long(stays="test_it_draws_the_three_levels_of_pasta")),
+    ],
+)
 def test_it_draws_the_three_levels_of_pasta(kind: str) -> None:
     predictor = network(kind)
     chosen = subjects(predictor.layer, 2)

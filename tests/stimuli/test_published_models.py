@@ -77,6 +77,7 @@ def preset() -> Any:
     return kind(crop_size=224, resize_size=256, interpolation=modes.BILINEAR)
 
 
+@pytest.mark.long(stays="test_it_takes_a_folder_of_timm_without_timm")
 def test_it_takes_torchvision_s_weights_without_torchvision(
     tmp_path: Path, crops: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -162,6 +162,7 @@ def test_it_refuses_a_range_that_is_none() -> None:
         )
 
 
+@pytest.mark.long(stays="test_it_says_when_no_network_is_as_weak_as_asked")
 def test_it_is_weak_on_real_photographs_as_asked(tmp_path: Path) -> None:
     cut(tmp_path)
     dataset = open_dataset(Component("folder", {"path": "."}), tmp_path)
