@@ -218,7 +218,6 @@ def percentile(t: Table, weights: dict[str, float], seed: int, draws: int = 200)
     return float(low), float(high)
 
 
-@pytest.mark.long(stays="test_a_difference_has_statsmodels_clustered_error")
 @pytest.mark.parametrize(
     ("size", "sds"),
     [
