@@ -197,6 +197,11 @@ def write(
     return path
 
 
+def as_in_studies(tables: str) -> str:
+    """With pictures as large as in studies: a browser looks at them."""
+    return tables.replace("picture_px = 64\n", "picture_px = 320\n")
+
+
 def opened(folder: Path, slug: str, paradigm: str, tables: str, **more: Any) -> Study:
     return opened_study(write(folder, slug, paradigm, tables, **more))
 

@@ -11,7 +11,7 @@ import pytest
 from analysis.tables import read_frames
 from experiments.models import Response, Session, Slot, Study
 from experiments.selectors import definition_of
-from tests.experiments.protocols import ASSISTED, opened
+from tests.experiments.protocols import ASSISTED, as_in_studies, opened
 from tests.journeys.geometry import axe_findings, faults_of
 from tests.journeys.hands import Fingers, Mouse
 from tests.journeys.visitor import Visitor
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-LARGE = ASSISTED.replace("picture_px = 64", "picture_px = 320")
 PLACES = """() => [".picture img", ".ask", ".answer", ".answer + .answer"].map(selector => {
     const box = document.querySelector(`.board:not([data-done]) ${selector}`).getBoundingClientRect();
     return [box.left, box.top, box.width, box.height].map(Math.round);
@@ -33,7 +32,7 @@ SAID = ".board:not([data-done]) .stated-now .stated-line"
 
 @pytest.fixture
 def study(transactional_db: None, store_folder: Path, tmp_path: Path) -> Study:
-    made = opened(tmp_path / "a", "advised", "assisted_decision", LARGE)
+    made = opened(tmp_path / "a", "advised", "assisted_decision", as_in_studies(ASSISTED))
     # Every person gets a place where advice is explained.
     Slot.objects.filter(study=made).exclude(condition__name="marked").delete()
     return made

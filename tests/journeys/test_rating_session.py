@@ -11,7 +11,7 @@ import pytest
 
 from analysis.tables import read_frames
 from experiments.models import Response, Session, Study
-from tests.experiments.protocols import RATING, TWO_MODELS, opened
+from tests.experiments.protocols import RATING, TWO_MODELS, as_in_studies, opened
 from tests.journeys.visitor import FORM, Visitor
 
 if TYPE_CHECKING:
@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 ASKED = ["q1", "q2", "q3", "q4"]
-FOUR = RATING.replace('["q1", "q2"]', json.dumps(ASKED)).replace("[checks]", "min_view_ms = 50\n[checks]")
+FOUR = (
+    as_in_studies(RATING)
+    .replace('["q1", "q2"]', json.dumps(ASKED))
+    .replace("[checks]", "min_view_ms = 50\n[checks]")
+)
 POINTS = ("5", "1", "4", "2", "3")
 
 

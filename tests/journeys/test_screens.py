@@ -16,7 +16,17 @@ from experiments.models import Study
 from experiments.selectors import definition_of
 from experiments.stages import freeze
 from experiments.window import windows_of
-from tests.experiments.protocols import ASSISTED, REVIEW, SENTENCES, SOLVE, TURING, USES, solved, write
+from tests.experiments.protocols import (
+    ASSISTED,
+    REVIEW,
+    SENTENCES,
+    SOLVE,
+    TURING,
+    USES,
+    as_in_studies,
+    solved,
+    write,
+)
 from tests.journeys.conftest import Site
 from tests.journeys.geometry import axe_findings, faults_of
 from tests.world import opened_study, silent, write_study
@@ -45,7 +55,7 @@ def texts(folder: Path) -> Path:
 def advised(folder: Path) -> Path:
     """Decisions alone and again, without advice, with it, and with its explanation."""
     folder.mkdir()
-    path = write(folder, "advised", "assisted_decision", ASSISTED.replace("picture_px = 64", ""))
+    path = write(folder, "advised", "assisted_decision", as_in_studies(ASSISTED))
     text = path.read_text()
     path.write_text(text[: text.index('[[conditions]]\nname = "unrelated"')])
     return path
@@ -53,13 +63,13 @@ def advised(folder: Path) -> Path:
 
 def tasks(folder: Path) -> Path:
     """Pictures that experts mark."""
-    return write(folder, "tasks", "blind_review", SOLVE, uses=USES)
+    return write(folder, "tasks", "blind_review", as_in_studies(SOLVE), uses=USES)
 
 
 def judged(folder: Path) -> Path:
     """Answers that leads accept or reject, one at a time."""
     freeze(solved(folder / "solved"))
-    return write(folder / "judged", "judged", "blind_review", REVIEW, uses=USES)
+    return write(folder / "judged", "judged", "blind_review", as_in_studies(REVIEW), uses=USES)
 
 
 KINDS = (pictures, tasks, judged, texts, advised)

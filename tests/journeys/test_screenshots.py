@@ -14,7 +14,7 @@ from django.core import serializers
 from PIL import Image
 
 from experiments.models import Session, Study, Trial
-from tests.experiments.protocols import RATING, SENTENCES, TURING, TWO_MODELS, opened, write
+from tests.experiments.protocols import RATING, SENTENCES, TURING, TWO_MODELS, as_in_studies, opened, write
 from tests.services import ROOT
 from tests.world import Person, opened_study, write_study
 
@@ -97,7 +97,7 @@ def test_it_shows_every_page_of_a_study_of_ratings(
 ) -> None:
     """People may come twice, and have to write something at the end; to ask in vain for all pictures of a
     part would take half a minute."""
-    long = RATING.replace("list_length = 8", "list_length = 16") + WRITTEN
+    long = as_in_studies(RATING).replace("list_length = 8", "list_length = 16") + WRITTEN
     opened(tmp_path / "r", "ratings", "rating", long, sources=TWO_MODELS, sittings=2)
     words = ["ratings", "--to", str(tmp_path / "to"), "--language", "de"]
     command = [sys.executable, "manage.py", "screenshots", *words]
