@@ -243,6 +243,7 @@ PROOFS = (
             full("nothing planted", RECOVERY, "-k", "chance"),
             full("ratings", "tests/analysis/test_rating_recovery.py", "-rP"),
             full("decisions", "tests/analysis/test_assisted_recovery.py", "-rP"),
+            full("judgements", "tests/analysis/test_turing_recovery.py", "-rP"),
         ),
     ),
     Proof(

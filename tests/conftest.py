@@ -206,6 +206,12 @@ def refuse_marks_without_reason(items: list[pytest.Item]) -> None:
     """Running twice takes minutes, so `both_databases` says what the database may decide; and `sqlite_only`
     why PostgreSQL may not decide it. `long` names the shorter test of the same code (tests/choice.py)."""
     for item in items:
+        for mark in item.iter_markers("long"):
+            if mark.args or set(mark.kwargs) != {"stays"}:
+                raise pytest.UsageError(
+                    f"{item.nodeid}: long names the shorter test of the same code that make test runs, as in "
+                    f'long(stays="test_it_is_drawn"), not {mark.args or mark.kwargs or "nothing"}.'
+                )
         for name in ("both_databases", "sqlite_only"):
             for mark in item.iter_markers(name):
                 if mark.kwargs or len(mark.args) != 1 or not str(mark.args[0]).strip():
