@@ -4,7 +4,8 @@ left to `make prove PARTS=long`.
 The rule of `long`, for a test function and all its long cases together: it costs at least LONG_MIN_UNITS, and
 a shorter test of the same code stays in `make test`, which the mark names: `long(stays="test_it_is_drawn")`
 in the same file, or `long(stays="tests/crowd/test_sheet.py::test_it_is_drawn")`. What has no shorter test
-stays itself; what a proof of its own runs (setup/prove.py) is marked `full` instead. tests/long.txt says what each costs; all of them together keep to a budget (tests/budget.toml).
+stays itself; what a proof of its own runs (setup/prove.py) is marked `full` instead. tests/long.txt says what
+each costs; all of them together keep to a budget (tests/budget.toml).
 """
 
 from __future__ import annotations
