@@ -51,7 +51,8 @@ def watched(page: Page) -> list[dict[str, Any]]:
         page.click(START)
         page.wait_for_function("seen.length === 4")
         page.wait_for_selector(FRESH)
-        page.keyboard.press("f")
+        with page.expect_response("**/session/responses/"):
+            page.keyboard.press("f")
         page.wait_for_function(IS_OVER)
         seen: list[dict[str, Any]] = page.evaluate("seen")
     [response] = canned.responses
@@ -92,7 +93,8 @@ def test_a_press_during_the_mark_is_no_answer(page: Page) -> None:
         page.keyboard.press("j")
         page.wait_for_selector("[data-sight=stimulus]", state="attached")
         page.wait_for_selector(FRESH)
-        page.keyboard.press("f")
+        with page.expect_response("**/session/responses/"):
+            page.keyboard.press("f")
         page.wait_for_function(IS_OVER)
     assert [response["value"] for response in canned.responses] == [{"choice": "husky"}]
 
@@ -112,7 +114,8 @@ def test_the_screen_is_filled_by_a_press_and_given_back(page: Page) -> None:
         page.wait_for_function(is_full)
         page.click(START)
         page.wait_for_selector(FRESH)
-        page.keyboard.press("f")
+        with page.expect_response("**/session/responses/"):
+            page.keyboard.press("f")
         page.wait_for_function(f"!({is_full})")
         assert page.get_by_role("button", name="Full screen").count() == 0
     assert len(canned.responses) == 1

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     pass
 
 QUIZ = {"task": "machine"}
-SLOTS = 4
+SLOTS = 6
 DIFFICULT = "careless=0.6,leaver=0.4"
 
 
@@ -54,9 +54,9 @@ def served_again(env: Mapping[str, str], port: int) -> Iterator[Service]:
         yield service
 
 
-def population(difficult: int = 7) -> list[Person]:
+def population(difficult: int = 10) -> list[Person]:
     """The usual mix, with more people who cause trouble."""
-    usual = populate(parse_mix(DEFAULT_MIX), 16, seed=1)
+    usual = populate(parse_mix(DEFAULT_MIX), 24, seed=1)
     return [*populate(parse_mix(DIFFICULT), difficult, seed=2), *usual]
 
 
@@ -127,9 +127,10 @@ def test_it_serves_a_crowd_and_every_number_adds_up(server: WebServer, study: St
     # People who were turned away late have no verdict either, but did not leave.
     came = Session.objects.exclude(state="turned_away")
     verdicts = Counter(came.values_list("simulated_kind", "verdict"))
-    assert verdicts["careless", "screened"] > verdicts["careless", "passed"]
     told = {verdict: sum(verdicts[kind, verdict] for kind in OBSERVERS) for verdict in ("passed", "screened")}
-    assert told["passed"] > told["screened"]
+    # Who finds a place depends on who is first; what becomes of people who answer does not.
+    passed, screened = verdicts["careless", "passed"], verdicts["careless", "screened"]
+    assert screened * told["passed"] > passed * told["screened"], "careless people are screened more often"
     assert verdicts["leaver", ""] == sum(outcome.status == "left" for outcome in outcomes) > 0
     strategies = Gate.objects.filter(kind="questions_after").values_list("value__strategy", flat=True)
     assert all(text is None or text.startswith(SPEECH_MARK) for text in strategies)
