@@ -71,8 +71,8 @@ def long_marks(source: str) -> Iterator[tuple[str, ast.Call | ast.Attribute, boo
     A mark may stand in a list of cases that the file names; it then belongs to each function that takes them.
     """
     tree = trees.parsed(source)
-    lists = {
-        target.id: [*_longs(statement.value)]
+    values = {
+        target.id: statement.value
         for statement in tree.body
         if isinstance(statement, ast.Assign)
         for target in statement.targets
@@ -81,11 +81,8 @@ def long_marks(source: str) -> Iterator[tuple[str, ast.Call | ast.Attribute, boo
     for function in _functions(tree):
         for decorator in function.decorator_list:
             is_whole = _is_long(decorator)
-            for mark in _longs(decorator):
+            for mark in _longs(decorator, values):
                 yield function.name, mark, is_whole
-            for name in (node.id for node in ast.walk(decorator) if isinstance(node, ast.Name)):
-                for mark in lists.get(name, ()):
-                    yield function.name, mark, False
 
 
 def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
@@ -95,7 +92,8 @@ def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
                 yield function
 
 
-def _longs(tree: ast.AST) -> Iterator[ast.Call | ast.Attribute]:
+def _longs(tree: ast.AST, values: Mapping[str, ast.expr]) -> Iterator[ast.Call | ast.Attribute]:
+    """The marks in a piece of code, and in the `values` of the module's names that it uses."""
     called = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and _is_long(node):
@@ -103,6 +101,9 @@ def _longs(tree: ast.AST) -> Iterator[ast.Call | ast.Attribute]:
             yield node
         elif isinstance(node, ast.Attribute) and _is_long(node) and node not in called:
             yield node
+        elif isinstance(node, ast.Name) and node.id in values:
+            # Without its own name, which the value may hold again.
+            yield from _longs(values[node.id], {k: v for k, v in values.items() if k != node.id})
 
 
 def _is_long(node: ast.AST) -> bool:

@@ -15,7 +15,8 @@ pytestmark = pytest.mark.pure
 
 TOLD = """
 import pytest
-MANY = ["a", pytest.param("b", marks=pytest.mark.long(stays="test_short"))]
+MORE = pytest.mark.long(stays="test_short")
+MANY = ["a", pytest.param("b", marks=MORE)]
 
 @pytest.mark.long(stays="tests/test_y.py::test_other")
 def test_whole(): ...

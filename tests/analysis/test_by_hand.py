@@ -146,6 +146,7 @@ def test_it_exports_the_decision_and_leaves_them_out_of_the_clean_table(tmp_path
         assert rows_of["participants.csv"] == rows
 
 
+@pytest.mark.long(stays="test_it_gives_the_main_result_without_them_and_the_same_with_them")
 @pytest.mark.django_db
 @pytest.mark.usefixtures("undrawn", "few_draws")
 def test_it_makes_a_report_anew_after_a_decision_and_after_its_withdrawal() -> None:

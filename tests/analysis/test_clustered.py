@@ -160,6 +160,7 @@ def test_an_association_is_scipys_and_its_interval_leaves_out_whole_groups() -> 
     assert many.interval is not None and many.interval.high - many.interval.low < 0.2
 
 
+@pytest.mark.long(stays="test_an_association_is_scipys_and_its_interval_leaves_out_whole_groups")
 @pytest.mark.parametrize(("groups", "slope"), [(6, 0.0), (24, 0.0), (24, 0.6)])
 def test_the_interval_of_an_association_holds_the_true_one(groups: int, slope: float) -> None:
     """In 95 % of studies, as far as 150 of them tell: four things of a group share a part, as pictures under

@@ -323,6 +323,7 @@ def test_a_study_is_fitted_and_another_scored(
         fit(tmp_path / "more", study.slug)
 
 
+@pytest.mark.long(stays="test_a_study_is_fitted_and_another_scored")
 @pytest.mark.pure
 def test_steering_prints_what_it_costs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_study(tmp_path / "study")

@@ -48,6 +48,7 @@ def study(db: None) -> Study:
     return study
 
 
+@pytest.mark.long(stays="test_it_is_a_whole_package")
 @pytest.mark.usefixtures("undrawn", "few_draws")
 def test_it_says_the_same_as_the_csv_with_the_same_types(study: Study, tmp_path: Path) -> None:
     for name in ("csv", "parquet"):

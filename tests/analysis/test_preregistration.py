@@ -197,6 +197,7 @@ def test_a_registry_is_named_once_and_then_stays(study: Study) -> None:
     assert told["witness"].startswith("Registered at https://osf.io/abc12, as the author says")
 
 
+@pytest.mark.long(stays="test_it_lists_a_rule_that_was_changed_or_added")
 @pytest.mark.usefixtures("undrawn", "few_draws")
 def test_the_stored_report_is_made_again_when_a_departure_comes(study: Study) -> None:
     full(study)

@@ -71,6 +71,7 @@ def test_the_interval_of_dominance_keeps_its_level(first: int, second: int, apar
     assert 0.93 <= np.mean(held) <= 0.975
 
 
+@pytest.mark.long(stays="test_the_interval_of_dominance_keeps_its_level")
 @pytest.mark.parametrize(("people", "shift"), [(10, 0.8), (30, 0.5), (30, 1.2)])
 def test_the_interval_within_people_keeps_its_level(people: int, shift: float) -> None:
     """The sum of two differences is above 0 with the probability Phi(shift sqrt 2)."""

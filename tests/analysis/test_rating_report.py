@@ -306,6 +306,7 @@ def test_planned_comparisons_are_told_by_question_in_a_sentence() -> None:
     assert "Q1: none of 3 pairs of conditions could be compared." in thin.main[0].sentences
 
 
+@pytest.mark.long(stays="test_planned_comparisons_are_told_by_question_in_a_sentence")
 @pytest.mark.usefixtures("without_odds")
 def test_a_correction_is_named_by_what_it_goes_over() -> None:
     """Pairs are corrected within a question; saliency against concepts, one pair each, over the questions."""
@@ -458,6 +459,7 @@ THIN = {
 }
 
 
+@pytest.mark.long(stays="test_constant_ratings_say_that_agreement_is_not_defined")
 @pytest.mark.parametrize("name", THIN)
 @pytest.mark.usefixtures("without_odds")
 def test_thin_data_are_a_report_with_sentences(name: str) -> None:

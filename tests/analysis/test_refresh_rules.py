@@ -84,6 +84,7 @@ def screen_late(study: Study) -> None:
     Session.objects.filter(study=study, verdict="passed").update(verdict_at=newest + timedelta(minutes=1))
 
 
+@pytest.mark.long(stays="test_it_does_not_mind_the_sessions_of_another_origin")
 @pytest.mark.usefixtures("undrawn", "few_draws")
 @pytest.mark.parametrize("change", [close, unseal, free_a_slot, leave_out, rename, screen_late])
 def test_it_is_due_again_when_something_it_says_has_changed(

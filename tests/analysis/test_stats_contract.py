@@ -346,6 +346,7 @@ ODD: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.long(stays="test_it_answers_with_finite_numbers_or_one_sentence")
 @pytest.mark.parametrize(("module", "name"), list(CALLS), ids=[name for _, name in CALLS])
 @contract(4)
 @given(data=st.data())

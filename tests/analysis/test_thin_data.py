@@ -52,6 +52,7 @@ def printed(report: Report) -> str:
     return out.getvalue()
 
 
+@pytest.mark.long(stays="test_it_keeps_the_other_intervals_of_few_people")
 @pytest.mark.parametrize(
     ("sizes", "without"),
     [

@@ -126,6 +126,7 @@ def test_a_form_that_codes_the_answer_is_published_live_only_by_name(
         assert posting.state == "open"
 
 
+@pytest.mark.long(stays="test_the_page_of_stimuli_shows_it_and_takes_the_acknowledgement")
 def test_the_caption_of_the_main_table_says_who_went_on_and_why(
     tmp_path: Path, store_folder: Path, spoilt: None
 ) -> None:
@@ -168,6 +169,7 @@ def test_honest_material_is_published_without_a_word(
     assert all(row["items"] == min(MEASURED_MAX, ITEMS) for row in study.quality["conditions"])
 
 
+@pytest.mark.long(stays="test_stored_numbers_come_back_as_they_were")
 def test_it_is_measured_once_and_the_same_again(tmp_path: Path, store_folder: Path, spoilt: None) -> None:
     study = opened_spoilt(tmp_path)
     files = {path for path in store_folder.rglob("*") if path.is_file()}

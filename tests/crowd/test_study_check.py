@@ -245,6 +245,7 @@ def test_it_measures_what_the_study_names(tmp_path: Path, store_folder: Path) ->
     assert Measurement.objects.filter(metric="sparsity", value__isnull=False).count() == explained
 
 
+@pytest.mark.long(stays="test_it_refuses_metrics_that_there_are_not")
 def test_the_report_has_faithfulness_of_the_map_and_of_what_was_seen(
     tmp_path: Path, store_folder: Path
 ) -> None:
