@@ -6,11 +6,13 @@ Budgets are in units of a fixed loop, so that they hold on every machine: the fi
 
 from __future__ import annotations
 
+import os
 import re
 import time
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +43,27 @@ def loop_s() -> float:
         loop()
         times.append(time.process_time() - before)
     return min(times)
+
+
+def spent_s(*, with_living: bool) -> float:
+    """CPU seconds of this process and of its children that have ended; `with_living`: of all its living
+    descendants too, as of a browser, which serves many tests."""
+    return sum(os.times()[:4]) + (living_s() if with_living else 0.0)
+
+
+def living_s() -> float:
+    """CPU seconds of the living descendants of this process; 0 where there is no /proc."""
+    parents, ticks = dict[int, int](), dict[int, int]()
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            # After the name, which may hold anything: the state, the parent, …; 14th to 17th of all: times.
+            words = file.read_text().rpartition(")")[2].split()
+            pid = int(file.parent.name)
+            parents[pid], ticks[pid] = int(words[1]), sum(map(int, words[11:15]))
+    mine, family = os.getpid(), {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= more
+    return sum(ticks[pid] for pid in family - {mine}) / os.sysconf("SC_CLK_TCK")
 
 
 def room_of(path: str) -> str:

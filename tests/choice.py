@@ -26,8 +26,8 @@ FAST_MAX_S = 0.5
 """A file that takes longer, or was never measured, is left out of `make test PARTS=fast`."""
 LONG = ROOT / "tests" / "long.txt"
 """What each long test cost when it was last measured (`make prove PARTS=long`, `make seconds`)."""
-LONG_MIN_UNITS = 25.0
-"""In loops of tests/budget.py: about two seconds."""
+LONG_MIN_UNITS = 12.0
+"""In loops of tests/budget.py: about a second."""
 _MARK = re.compile(r"\bmark\.(\w+)")
 _WHOLE_FILE = re.compile(r"^pytestmark = (.*)$", re.MULTILINE)
 

@@ -94,11 +94,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Counts the CPU seconds of a test; processes that it started count once they have ended."""
-    before = os.times()
+    """Counts the CPU seconds of a test; processes that it started count once they have ended, a browser at
+    once."""
+    has_browser = item.get_closest_marker("browser") is not None
+    before = budget.spent_s(with_living=has_browser)
     outcome = yield
-    after = os.times()
-    item.config.stash[spent][item.nodeid] = sum(after[:4]) - sum(before[:4])
+    item.config.stash[spent][item.nodeid] = max(0.0, budget.spent_s(with_living=has_browser) - before)
     return outcome
 
 

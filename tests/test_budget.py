@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from tests import budget, choice
@@ -66,3 +70,17 @@ def test_the_loop_does_the_same_work_everywhere() -> None:
     digits = 10 * 1 + 90 * 2 + 900 * 3 + 9_000 * 4 + 90_000 * 5 + 500_000 * 6
     assert budget.loop() == digits
     assert budget.loop_s() > 0
+
+
+def test_a_process_that_lives_is_counted_with_what_it_did() -> None:
+    """It computes for three tenths of a second, and waits; the kernel counts in hundredths."""
+    counts = "import sys, time; start = time.process_time()\nwhile time.process_time() < start + .3: pass\n"
+    words = [sys.executable, "-c", counts + "print(flush=True); sys.stdin.read()"]
+    alone, together = budget.spent_s(with_living=False), budget.spent_s(with_living=True)
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        seen = budget.spent_s(with_living=True) - together
+        without = budget.spent_s(with_living=False) - alone
+        child.communicate()
+    assert seen - without >= 0.2 if Path("/proc").is_dir() else seen == without
