@@ -52,7 +52,7 @@ def spent_s(*, with_living: bool) -> float:
 
 
 def living_s() -> float:
-    """CPU seconds of the living descendants of this process; 0 where there is no /proc."""
+    """CPU seconds of the living descendants of this process; 0 without a /proc."""
     parents, ticks = dict[int, int](), dict[int, int]()
     for file in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
