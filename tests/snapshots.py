@@ -7,7 +7,6 @@ import hashlib
 import inspect
 import io
 import json
-import os
 import sys
 from collections.abc import Callable
 from functools import _lru_cache_wrapper, cache
@@ -40,10 +39,11 @@ def once(path: Path, what: str, make: Callable[[Path], Study]) -> Study:
 
 def made_once(name: str, make: Callable[[], Study]) -> Study:
     """`make()`, or what it made before under the same name, beside the same rows."""
-    store = Path(settings.STORAGE_URL)
-    is_shared = os.environ["STORAGE_URL"] == settings.STORAGE_URL
+    store, kept_worlds = Path(settings.STORAGE_URL), worlds.folder()
+    # Not by the environment: that of a test's own process names the test's own store.
+    is_shared = kept_worlds is not None and store == kept_worlds / "store"
     is_possible = connection.vendor == "postgresql" and (is_shared or _is_empty(store))
-    if worlds.folder() is None or not is_possible:
+    if kept_worlds is None or not is_possible:
         return make()
     before = _copied()
     key = hashlib.sha256(f"{name} {is_shared} {sorted(before.items())}".encode()).hexdigest()

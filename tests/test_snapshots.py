@@ -64,7 +64,11 @@ def made_anew(path: Path, what: str) -> bool:
     return bool(made)
 
 
-def test_it_gives_back_what_opening_made(tmp_path: Path, store_folder: Path) -> None:
+def test_it_gives_back_what_opening_made(
+    tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As in a process that a test starts.
+    monkeypatch.setenv("STORAGE_URL", str(store_folder))
     path, way = world.write_study(tmp_path / "study"), f"drafted by {uuid4()}"
     with undone(store_folder):
         assert made_anew(path, way)
