@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKERS = min(8, max(2, os.cpu_count() or 2))
-"""Processes of a run that keeps the cores busy; `make test` has two more, because servers are waited for."""
+"""Processes of a run that keeps the cores busy; `make test` has one more, because servers are waited for."""
 SLOWEST = 12
 MEASURED = ROOT / "var" / "seconds.txt"
 """Where a whole run writes what each test file cost; `make seconds` keeps it as tests/seconds.txt."""
@@ -65,7 +65,7 @@ class Outcome:
 
 
 def pytest_command(marks: str, database: str, *more: str) -> tuple[str, ...]:
-    options = ("--database", database, "--processes", str(WORKERS + 2), "--durations", str(SLOWEST))
+    options = ("--database", database, "--processes", str(WORKERS + 1), "--durations", str(SLOWEST))
     # The folder is named, because pytest takes the value of an option that it does not know yet for a path,
     # and then looks for our options beside it.
     return (sys.executable, "-m", "pytest", "tests", "-q", "-m", marks, *options, *more)

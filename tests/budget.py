@@ -133,6 +133,7 @@ def unmeasured(measured: Measurement, files: Iterable[str]) -> list[str]:
 
 def table(seconds: Mapping[str, float], elsewhere_s: float) -> str:
     """CPU seconds by room in this run; `elsewhere_s` are those of processes that belong to no single test."""
-    rows = {**by_room(seconds), "servers and browsers": elsewhere_s}
+    # A browser that ends with its process is counted by its tests alone.
+    rows = {**by_room(seconds), "of no single test": max(0.0, elsewhere_s)}
     total = sum(rows.values())
     return "\n".join(f"{spent:8.1f} s  {room}" for room, spent in [*rows.items(), ("together", total)])
