@@ -190,8 +190,10 @@ LEAKS = {
 """What is looked at, and what of it tells."""
 
 
-@pytest.mark.long(stays="test_all_that_leaves_the_server_is_the_same_for_every_result")
-@pytest.mark.parametrize("place", PLANTED)
+@pytest.mark.parametrize(
+    "place",
+    ["a page", pytest.param("an export", marks=pytest.mark.long(stays="test_it_finds_what_is_planted_in"))],
+)
 def test_it_finds_what_is_planted_in(
     place: str, cy: Session, look: Callable[..., Outputs], monkeypatch: pytest.MonkeyPatch
 ) -> None:

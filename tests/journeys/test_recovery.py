@@ -45,7 +45,7 @@ EFFECT = {
     ("saliency", 1): 0.90,
 }
 UTILITY = (0.75 + 0.90) / (0.55 + 0.65)
-STUDIES, STUDIES_FULL = 6, 200
+STUDIES = 200
 """Studies per rate. The limits are the binomial's at one in a thousand."""
 
 
@@ -122,8 +122,7 @@ def crowd(tmp_path: Path) -> Crowd:
 
 
 def seeds(scale: Scale) -> range:
-    count = scale.of(STUDIES, STUDIES_FULL)
-    return range(scale.seed * count, (scale.seed + 1) * count)
+    return range(scale.seed * STUDIES, (scale.seed + 1) * STUDIES)
 
 
 def rows(report: Mapping[str, Any]) -> dict[str, Any]:
