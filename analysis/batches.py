@@ -12,9 +12,9 @@ from uuid import UUID
 
 from django.db.models import Count
 
-from analysis.pseudonyms import Pseudonyms
 from experiments.gates.screen import NAME as SCREEN
 from experiments.models import Event, Gate, Response, Session, Slot, Study
+from experiments.pseudonyms import Pseudonyms
 
 SESSIONS = 200
 """Sessions of a batch."""

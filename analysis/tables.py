@@ -21,7 +21,6 @@ from analysis.frames import Frames, Pieces, frame, parts, streamed
 from analysis.kind_columns import KindOf
 from analysis.long_rows import asked_of, event_rows, gate_rows, opening_rows, question_rows
 from analysis.plan_rows import plan_rows
-from analysis.pseudonyms import Pseudonyms
 from analysis.reports.base import AnswerFacts, QuestionFacts, StudyFacts
 from analysis.sitting_rows import sitting_rows
 from analysis.slots import slot_counts
@@ -30,6 +29,7 @@ from experiments.answers import answers_of
 from experiments.dropping import dropped_rows
 from experiments.kinds import get_kind
 from experiments.models import Condition, Session, Study
+from experiments.pseudonyms import Pseudonyms
 from experiments.quality import stimuli_sentences
 from experiments.selectors import definition_of
 from experiments.stages import frozen_of

@@ -11,8 +11,12 @@ class CrowdConfig(AppConfig):
     def ready(self) -> None:
         from crowd import checks  # noqa: F401
         from crowd.ground.failures import keep_failures
+        from crowd.joining.strangers import check_room
+        from experiments import holds
 
         keep_failures()
+        if check_room not in holds.CHECKS:
+            holds.CHECKS.append(check_room)
 
 
 class AdministratorsConfig(apps.AdminConfig):

@@ -24,7 +24,10 @@ class Posting(models.Model):
     used a place without filling a slot. `names` are what the platform calls the posting or parts of it, by
     which arrivals and notifications name it. `fee_rates` are what the platform told last (money/cap.py).
     `facts` is the adapter's own memory: only the adapter reads it. `unread` are sentences about rows of its
-    list that could not be read.
+    list that could not be read. `shown_cents` is what approving pays, as the platform showed it last (null:
+    it does not); if that is not what was offered, a named person may accept it as `accepted_cents`.
+    `unclear_at` is since when the platform has called it by a state that we do not know, `silent_at` since
+    when it has not answered.
     """
 
     class State(models.TextChoices):
@@ -47,6 +50,8 @@ class Posting(models.Model):
     wanted = models.PositiveIntegerField(default=0)
     places = models.PositiveIntegerField(default=0)
     reward_cents = models.PositiveIntegerField(default=0)
+    shown_cents = models.PositiveIntegerField(null=True)
+    accepted_cents = models.PositiveIntegerField(null=True)
     currency = models.CharField(max_length=3, blank=True)
     cap_cents = models.PositiveBigIntegerField(default=0)
     fee_rates = models.JSONField(default=dict)
@@ -59,6 +64,8 @@ class Posting(models.Model):
     address = models.CharField(max_length=500, blank=True)
     facts = models.JSONField(default=dict)
     raw_state = models.CharField(max_length=40, blank=True)
+    unclear_at = models.DateTimeField(null=True)
+    silent_at = models.DateTimeField(null=True)
     taken = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(default=timezone.now)
     closed_at = models.DateTimeField(null=True)
@@ -113,7 +120,9 @@ class Identity(models.Model):
 
 class Submission(models.Model):
     """The platform's record of one person's participation. Without a session it is known to the platform
-    alone; without `seen_at` it is known to us alone. `statement_at` is when its bonuses were read last."""
+    alone; without `seen_at` it is known to us alone. `statement_at` is when its bonuses were read last,
+    `state_at` since when the platform has said what it says of it, `gone_at` since when its list has not
+    named it any more."""
 
     posting = models.ForeignKey(Posting, on_delete=models.CASCADE, related_name="submissions")
     identity = models.ForeignKey(Identity, on_delete=models.CASCADE, null=True, related_name="submissions")
@@ -126,10 +135,12 @@ class Submission(models.Model):
     entry_digest = models.CharField(max_length=64, blank=True)
     state = models.CharField(max_length=16, default="unknown")
     raw_state = models.CharField(max_length=40, blank=True)
+    state_at = models.DateTimeField(null=True)
     code = models.CharField(max_length=64, blank=True)
     started_at = models.DateTimeField(null=True)
     completed_at = models.DateTimeField(null=True)
     seen_at = models.DateTimeField(null=True)
+    gone_at = models.DateTimeField(null=True)
     return_requested = models.BooleanField(default=False)
     statement_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
@@ -181,7 +192,8 @@ class Payout(models.Model):
     Every amount that can leave has its row first, also for a person who never joined (no session). `unknown`
     is settled by the platform's statement or by a named person, never by silence. `withheld` was denied by a
     named person. `by_hand` was paid outside of the platform, with a `receipt`. `confirmed_at` is when the
-    platform's statement showed it.
+    platform's statement showed it, `refused_at` when the platform refused this very payment for good: it
+    stays due.
     """
 
     class Kind(models.TextChoices):
@@ -213,6 +225,7 @@ class Payout(models.Model):
     batch = models.ForeignKey(PayoutBatch, on_delete=models.PROTECT, null=True, related_name="payouts")
     attempts = models.PositiveIntegerField(default=0)
     error = models.TextField(blank=True)
+    refused_at = models.DateTimeField(null=True)
     decided_by = models.CharField(max_length=150, default="policy")
     receipt = models.TextField(blank=True)
     created_at = models.DateTimeField(default=timezone.now)

@@ -31,7 +31,7 @@ def confirm_arrival(posting_id: int, sealed: str) -> None:
     from crowd.ground.connections import posted_of, service_of
     from crowd.joining.asking import unsealed
     from crowd.platforms.base import ListedSubmission
-    from crowd.recruiting.arrivals import note
+    from crowd.recruiting.arrivals import note, note_answer
 
     posting = Posting.objects.select_related("study").get(id=posting_id)
     try:
@@ -39,6 +39,7 @@ def confirm_arrival(posting_id: int, sealed: str) -> None:
     except (PlatformError, Unsupported, StudyError) as error:
         log.warning("An arrival could not be confirmed: %s", error)
         return
+    note_answer(posting, has_answered=True)
     if isinstance(listed, ListedSubmission):
         note(posting, listed)
 

@@ -398,13 +398,16 @@ class Session(models.Model):
 class Hold(models.Model):
     """The place of a session that no platform vouches for, among those of its address.
 
-    `sender` is a keyed hash of address, study and day, and `number` the place that it takes there; null: it
-    lapsed. Two sessions cannot take one number, so an address never has more places than numbers. The row
-    leaves with the lease; of a session that waits at the gates for a day only the hash leaves.
+    `sender` is a keyed hash of address, study and day, `part` and `network` those of the networks of 56 and
+    48 bits that an IPv6 address is in, and `number` the place that it takes at its address; null: it lapsed.
+    Two sessions cannot take one number, so an address never has more places than numbers. The row leaves with
+    the lease; of a session that waits at the gates for a day only the hash leaves.
     """
 
     session = models.OneToOneField(Session, on_delete=models.CASCADE, related_name="hold")
     sender = models.CharField(max_length=32, blank=True)
+    part = models.CharField(max_length=32, blank=True)
+    network = models.CharField(max_length=32, blank=True)
     most = models.PositiveSmallIntegerField()
     number = models.PositiveSmallIntegerField(null=True)
     ends_at = models.DateTimeField()
@@ -414,7 +417,10 @@ class Hold(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["sender", "number"], name="hold_number_once")]
-        indexes = [models.Index(fields=["ends_at"], name="hold_ends")]
+        indexes = [
+            models.Index(fields=["ends_at"], name="hold_ends"),
+            models.Index(fields=["network"], name="hold_network"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.sender[:8]} {self.number}"

@@ -99,8 +99,8 @@ PROOFS = (
     Proof(
         "crashes",
         "Three hundred people on Prolific and sixty on Mechanical Turk are paid what they are owed, once, "
-        "with the waiting times of a live study on a moved clock, although each of eleven faults of the "
-        "platform comes in one of twenty calls that can meet it, and the settling process is killed (-9) "
+        "with the waiting times of a live study on a moved clock, although each fault of the platform's "
+        "simulator comes in one of twenty calls that can meet it, and the settling process is killed (-9) "
         "twenty times; so are 24 people with each fault alone. Fifty pictures by every method are complete "
         "although a worker is killed ten times.",
         (
@@ -127,8 +127,24 @@ PROOFS = (
     Proof(
         "flood",
         "Fifty people finish, ten of them behind the flooding address, while 5,000 invented arrivals come "
-        "from one address and one network of IPv6 to a study of 200 places.",
-        (full("flood", "tests/crowd/test_floods.py", "-k", "through_a_flood"),),
+        "from one address and one network of IPv6 to a study of 200 places. Of sixty people whom the "
+        "platform lists, in a study that has no place more than it offers, all finish and none waits longer "
+        "than 180 s for a flood from one network of 48 bits and fifty addresses of IPv4, of which everybody "
+        "consents at once.",
+        (
+            full("flood", "tests/crowd/test_floods.py", "-k", "through_a_flood"),
+            full("who waits how long", "tests/crowd/test_flood_clock.py", "-k", "nobody"),
+        ),
+    ),
+    Proof(
+        "refusals",
+        "For each thing that Prolific's own pages leave open about money, sixty people, five runs of settle "
+        "on a moved clock and two deaths of it in the middle of calls: the ledger and the simulated "
+        "platform's books agree to the cent, nobody is paid twice, and whoever is not paid is named under "
+        "Needs your hand. A row has the page, what it leaves open, the fault, the calls that met it, the "
+        "deaths, the ledger, what the platform paid, and the lines that need a hand with the hours until "
+        "they stood there.",
+        (full("both books", "tests/crowd/test_books.py"),),
     ),
     Proof(
         "recipes",

@@ -13,7 +13,8 @@ from django.utils import timezone
 from analysis.columns import Column, codebook
 from analysis.departures import report_facts
 from analysis.exports import study_file
-from analysis.exports.delimited import guarded, write_rows
+from analysis.exports.cells import guarded
+from analysis.exports.delimited import write_rows
 from analysis.exports.readme import Described, files, table_of
 from analysis.exports.rebuilding import absent_sections, made_from
 from analysis.exports.study_file import OriginFile, StudyFile, read_tables

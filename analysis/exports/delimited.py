@@ -1,17 +1,16 @@
 """CSV that is safe to open in a spreadsheet: UTF-8, RFC 4180, no cell that starts a formula.
 
-A text cell whose first visible character could start a formula (= + - @, tab, return, their full-width
-forms) gets one apostrophe in front; so does a cell that begins with an apostrophe itself. A text that is a
-plain number, such as -2, gets none: no spreadsheet computes it, and every program reads it as the number.
-Removing one leading apostrophe restores the exact text: nothing is lost. Numbers, flags and times are never
-touched.
+A text cell whose first visible character could start a formula (= + - @, their wide and small forms), or that
+begins with a tab or a line break, gets one apostrophe in front; so does a cell that begins with an apostrophe
+itself. A text that is a plain number, such as -2, gets none: no spreadsheet computes it, and every program
+reads it as the number. Removing one leading apostrophe restores the exact text: nothing is lost. Numbers,
+flags and times are never touched.
 """
 
 from __future__ import annotations
 
 import csv
 import json
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -20,13 +19,11 @@ import pandas as pd
 
 from analysis.columns import UNITS, Column, codebook, columns_of, names
 from analysis.exports.base import ExportError
+from analysis.exports.cells import guarded, unguarded
 from analysis.exports.public import DECISIONS
 from analysis.frames import Tables, conform, joined
 from analysis.missing import MEANINGS
 
-STARTERS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
-PLAIN = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
-"""A plain number: it starts no formula."""
 READ_ROWS = 50_000
 """Rows of a file that are held as texts at once."""
 NOTE = (
@@ -36,19 +33,6 @@ NOTE = (
     "codes of `missing`. Flags: 1 yes, "
     "0 no. Times: UTC, ISO 8601. Encoding: UTF-8."
 )
-
-
-def guarded(text: str) -> str:
-    """The text as a cell that no spreadsheet evaluates; `unguarded` is the exact inverse."""
-    if PLAIN.fullmatch(text):
-        return text
-    visible = text.lstrip(" \u00a0\u200b\ufeff")
-    dangerous = text[:1] in STARTERS or visible[:1] in STARTERS or text.startswith("'")
-    return "'" + text if dangerous else text
-
-
-def unguarded(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") else cell
 
 
 def write(tables: Tables, folder: Path) -> Mapping[str, int]:

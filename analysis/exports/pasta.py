@@ -11,7 +11,8 @@ from typing import Any
 import pandas as pd
 
 from analysis.exports.base import ExportError
-from analysis.exports.delimited import guarded, write_rows
+from analysis.exports.cells import guarded
+from analysis.exports.delimited import write_rows
 from analysis.frames import Frames, MixedOrigins, Tables
 from analysis.ratings import EXPLANATION, rated_once, rating_rows
 from analysis.records import MAX_BYTES, OF_PAIRS, QUESTIONS, Record, as_text, read_records

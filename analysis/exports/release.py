@@ -22,11 +22,11 @@ from analysis.exports.public import Public
 from analysis.exports.special import WithoutSpecial, special_questions
 from analysis.frames import is_kept
 from analysis.models import Release
-from analysis.pseudonyms import Pseudonyms
 from analysis.reports.base import seal_of
 from analysis.tables import Progress, Reader, code_version, study_facts, tombstones
 from experiments.answers import answers_of
 from experiments.models import Session, Study
+from experiments.pseudonyms import Pseudonyms
 from experiments.quality import acknowledgements, stimuli_sentences
 from experiments.selectors import definition_of
 

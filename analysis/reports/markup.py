@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from analysis.exports.delimited import guarded
+from analysis.exports.cells import guarded
 from analysis.reports.base import Data, Table
 from analysis.reports.formats import NONE
 

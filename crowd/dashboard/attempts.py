@@ -1,7 +1,10 @@
-"""Wrong passwords are counted, by name and by address: after some, a right one is not looked at either."""
+"""Wrong passwords are counted by name and address together, and by address: after some, a right one from
+there is not looked at either. A name alone is not counted: strangers who know it could keep its person
+out."""
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
@@ -17,8 +20,11 @@ from experiments.tokens import keyed_hash
 
 WITHIN_S = 900
 OF_NAME = 10
+"""From one address."""
 OF_ADDRESS = 50
 """More than of a name: a laboratory shares an address."""
+WIDE = 4
+"""A network of IPv6 of 48 bits may be wrong so many times as often as one of 64."""
 TOO_MANY = "Too many wrong passwords. Wait {minutes} minutes; a link of manage.py login_link logs in at once."
 
 
@@ -41,11 +47,19 @@ class PatientForm(AuthenticationForm):
 
     def _counted(self) -> list[tuple[str, int]]:
         name = str(self.cleaned_data.get("username", "")).casefold()
-        counted = [("login:" + keyed_hash("login", "name", name), OF_NAME)]
         address = client_address(cast("Request", self.request)) if self.request is not None else ""
-        if address:
-            counted.append(("login:" + keyed_hash("login", "address", address), OF_ADDRESS))
-        return counted
+        places = [(address, 1), *((network, WIDE) for network in _around(address))]
+        counted = [("login:" + keyed_hash("login", "name", name, place), n * OF_NAME) for place, n in places]
+        return counted + [
+            ("login:" + keyed_hash("login", "address", place), n * OF_ADDRESS) for place, n in places if place
+        ]
+
+
+def _around(address: str) -> list[str]:
+    """The network of 48 bits around an address of IPv6, which one customer may have."""
+    with suppress(ValueError):
+        return [str(ipaddress.IPv6Network(address).supernet(new_prefix=48))]
+    return []
 
 
 def _times(key: str) -> int:

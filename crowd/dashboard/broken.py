@@ -8,9 +8,9 @@ from datetime import datetime
 from uuid import UUID
 
 from crowd.alerts.causes import PAGE_FAILURES
-from crowd.dashboard.sittings import namer
 from crowd.models import Failure
 from experiments.models import Event, Study
+from experiments.pseudonyms import namer
 
 SHOWN = 50
 WORDS = {"media_failed": "a picture did not load", "cannot_show": "a page could not be shown"}

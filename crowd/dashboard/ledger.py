@@ -11,8 +11,7 @@ from django.conf import settings
 from django.db.models import Q, QuerySet, Sum
 
 from crowd.dashboard.counts import ORIGIN_WORDS
-from crowd.dashboard.sittings import namer
-from crowd.models import Payout, Posting, Submission
+from crowd.models import Payout, Posting
 from crowd.money.books import Books, books_of
 from crowd.money.hand import Hand, hands_of
 from crowd.money.ledger import SPENT_STATES
@@ -121,20 +120,11 @@ def hourly_of(study: Study, mode: str) -> Hourly:
 
 
 def needs_hand(study: Study, mode: str) -> list[Hand]:
-    """What only a person can settle about the postings of one mode, under the names that an export gives.
-    While results are sealed, and a bonus would tell a score, no amount stands there."""
+    """What only a person can settle about the postings of one mode. While results are sealed, and a bonus
+    would tell a score, no amount stands there."""
     hands = [hand for posting in postings_of(study, mode) for hand in hands_of(posting)]
-    rows = Submission.objects.select_related("session__participant").in_bulk(
-        [hand.submission for hand in hands if hand.submission is not None]
-    )
-    name, is_sealed = namer(study), bool(concealing(study, seals(study, ORIGIN_WORDS)))
-    shown = []
-    for hand in hands:
-        row = rows.get(hand.submission or 0)
-        who = hand.who if row is None or row.session is None else name(row.session.participant.pseudonym)
-        cents = None if is_sealed and hand.kind != "cap" else hand.cents
-        shown.append(replace(hand, who=who, cents=cents))
-    return shown
+    is_sealed = bool(concealing(study, seals(study, ORIGIN_WORDS)))
+    return [replace(hand, cents=None) if is_sealed and hand.kind != "cap" else hand for hand in hands]
 
 
 def postings_of(study: Study, mode: str) -> list[Posting]:

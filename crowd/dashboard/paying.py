@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Q
-
 from crowd.dashboard.postings import mode_word, title_of
-from crowd.dashboard.sittings import KIND_WORDS, namer
+from crowd.dashboard.sittings import KIND_WORDS
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, Posting
 from crowd.money.plan import Plan, plan_of
 from crowd.platforms import has_service
-from experiments.models import Participant, Study
+from experiments.models import Study
 
 NAMES_SHOWN = 6
 WAY_WORDS = {"approve": "approving the work", "bonus": "bonus payment"}
@@ -66,17 +63,15 @@ def batches_of(study: Study, mode: str) -> list[PayablePosting]:
     due = Payout.objects.filter(state=Payout.State.DUE).values("posting")
     rows = Posting.objects.filter(study=study, mode=mode, pk__in=due).select_related("study").order_by("pk")
     postings = [posting for posting in rows if has_service(posting.platform)]
-    plans = [plan_of(posting) for posting in postings]
-    names = _names(study, plans)
-    return [_batch(posting, plan, names) for posting, plan in zip(postings, plans, strict=True)]
+    return [_batch(posting, plan_of(posting)) for posting in postings]
 
 
 def batch_of(posting: Posting) -> PayablePosting:
-    """The batch of one posting, for paying it; without names."""
-    return _batch(posting, plan_of(posting), {})
+    """The batch of one posting, for paying it."""
+    return _batch(posting, plan_of(posting))
 
 
-def _batch(posting: Posting, plan: Plan, names: dict[str, str]) -> PayablePosting:
+def _batch(posting: Posting, plan: Plan) -> PayablePosting:
     return PayablePosting(
         posting=posting,
         where=title_of(posting.platform),
@@ -89,7 +84,7 @@ def _batch(posting: Posting, plan: Plan, names: dict[str, str]) -> PayablePostin
         waiting=tuple(
             HeldBack(
                 line.why,
-                tuple(names.get(name, name) for name in line.names[:NAMES_SHOWN]),
+                line.names[:NAMES_SHOWN],
                 max(0, len(line.names) - NAMES_SHOWN),
                 line.payouts,
                 line.cents,
@@ -102,19 +97,6 @@ def _batch(posting: Posting, plan: Plan, names: dict[str, str]) -> PayablePostin
         fees_cents=plan.fees_cents,
         command=command_of(posting),
     )
-
-
-def _names(study: Study, plans: Sequence[Plan]) -> dict[str, str]:
-    """The dashboard's names for the beginnings of pseudonyms that a plan gives."""
-    short = {name for plan in plans for line in plan.waiting for name in line.names[:NAMES_SHOWN]}
-    if not short:
-        return {}
-    wanted = Q()
-    for name in short:
-        wanted |= Q(pseudonym__startswith=name)
-    name_of = namer(study)
-    pseudonyms = Participant.objects.filter(wanted, study=study).values_list("pseudonym", flat=True)
-    return {str(pseudonym)[:8]: name_of(pseudonym) for pseudonym in pseudonyms}
 
 
 def command_of(posting: Posting) -> str:

@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from crowd.dashboard.sittings import namer
 from crowd.models import Submission
 from crowd.platforms import PLATFORMS, traits_of
 from experiments.models import Study
+from experiments.pseudonyms import namer
 
 ACTIONS = {"approve": "Approve", "request_return": "Ask to return", "reject": "Reject"}
 CATEGORIES = {name: words for platform in PLATFORMS for name, words in traits_of(platform).grounds.items()}

@@ -13,12 +13,13 @@ from uuid import UUID
 from analysis.raters import RatedTrial, Rater, rater_of
 from analysis.reports.formats import NONE, number
 from crowd.dashboard.counts import UNPLACED
-from crowd.dashboard.sittings import ONE_OF, namer
+from crowd.dashboard.sittings import ONE_OF
 from experiments.kinds.base import INSTRUCTED
 from experiments.kinds.rate import Rate
 from experiments.kinds.scoring import follows
 from experiments.models import Response, Study
 from experiments.paradigms import get_paradigm
+from experiments.pseudonyms import namer
 
 CHUNK = 2000
 FIELDS = (

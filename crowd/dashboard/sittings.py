@@ -4,7 +4,7 @@ an outside identity."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from crowd.models import Payout, Submission
 from crowd.people.seals import concealing, seals
 from experiments.last_page import INVITATION
 from experiments.models import Gate, Response, Session, Study, Trial
+from experiments.pseudonyms import namer
 
 RUNNING = Q(state__in=["gates", "assigned", "running"])
 LEFT_OUT = ~Q(excluded={})
@@ -132,15 +133,6 @@ def sittings(study: Study) -> QuerySet[Session, Session]:
             took=ExpressionWrapper(F("finished_at") - F("started_at"), output_field=DurationField()),
         )
     )
-
-
-def namer(study: Study) -> Callable[[object], str]:
-    """Pseudonym of a participant -> the name that an export gives."""
-    # Here and not above: it brings pandas along, which a process that serves only participants can spare.
-    from analysis.pseudonyms import Pseudonyms
-
-    names = Pseudonyms.of(study, "")
-    return lambda pseudonym: names("p", pseudonym)
 
 
 def named(study: Study, sessions: Sequence[Session], blind: bool = False) -> list[SessionRow]:

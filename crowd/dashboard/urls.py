@@ -52,6 +52,11 @@ urlpatterns = [
     path("studies/<slug:slug>/recruitment/release/", recruitment.release_places, name="release_places"),
     path("studies/<slug:slug>/recruitment/agreement/", agreement.agreement, name="agreement"),
     path("studies/<slug:slug>/recruitment/submissions/<int:submission>/", remedies.work, name="work"),
+    path(
+        "studies/<slug:slug>/recruitment/<int:posting>/reward/",
+        recruitment.posting_reward,
+        name="posting_reward",
+    ),
     path("studies/<slug:slug>/recruitment/<int:posting>/cap/", recruitment.posting_cap, name="posting_cap"),
     path("studies/<slug:slug>/recruitment/<int:posting>/add/", recruitment.posting_add, name="posting_add"),
     path(

@@ -46,7 +46,7 @@ def needed() -> list[Needed]:
         parts.append(_pictures())
     if settings.CELERY_BROKER_URL:
         parts.append(_broker())
-    return parts
+    return [*parts, *(disk for disk in disks() if not disk.is_ready)]
 
 
 def workers(within_s: float = ANSWER_S, at_most: int | None = None) -> Needed:

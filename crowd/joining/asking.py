@@ -14,7 +14,7 @@ from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
 
 from crowd.ground.connections import open_service, posted_of, site_of
-from crowd.joining.limits import may_ask
+from crowd.joining.limits import is_first, may_ask
 from crowd.models import Posting, Submission
 from crowd.platforms.base import ListedSubmission, PlatformError, Posted, Site, Unread
 from crowd.recruiting import arrivals
@@ -54,7 +54,7 @@ def impatient(seconds: float) -> None:
 def ask_soon(posting: Posting, submission: str) -> Submission | None:
     """Asks about an arrival: a worker, if there is one, else here. The row of a submission that is listed, if
     that is known at once."""
-    if not may_ask(posting, "joins", ASKED_PER_MINUTE):
+    if not may_ask(posting, "joins", ASKED_PER_MINUTE) or not is_first(posting, submission):
         return None
     if settings.CELERY_BROKER_URL:
         _senders.submit(_send, settings.CELERY_BROKER_URL, posting.pk, submission)
@@ -73,6 +73,8 @@ class Told:
 def told(posting: Posting, submission: str) -> Told:
     """Asks the platform itself, within the deadline, and stores what it says."""
     answer = _asked(posting, submission)
+    if answer.has_answered:
+        arrivals.note_answer(posting, has_answered=True)
     row = arrivals.note(posting, answer.listed) if answer.listed is not None else None
     return Told(answer.has_answered, row)
 
@@ -90,6 +92,9 @@ def _asked(posting: Posting, submission: str) -> Heard:
         coming.cancel()
         if time.monotonic() - began > QUICK_S:
             _silent_until[platform, site] = time.monotonic() + PAUSE_S
+        elif isinstance(error, PlatformError) and not error.permanent and not error.is_busy:
+            # Many arrivals can make a platform slow, or have it refuse more calls, but not take it away.
+            arrivals.note_answer(posting, has_answered=False)
         log.warning("An arrival could not be confirmed at once: %s %s", type(error).__name__, error)
         return SILENCE
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from crowd.ground.audit import record
 from crowd.ground.identities import is_same_person, person_hash, submission_hash
-from crowd.joining import limits
+from crowd.joining import limits, strangers
 from crowd.joining.admission import (
     Visitor,
     admit,
@@ -51,6 +51,7 @@ from experiments.gates.device import NAME as DEVICE
 from experiments.last_page import has_check, invites
 from experiments.models import Participant, Session, Study
 from experiments.previews import skip_to
+from experiments.pseudonyms import namer
 from experiments.selectors import definition_of
 from experiments.texts import html_of
 from experiments.tokens import keyed_hash
@@ -165,8 +166,7 @@ def _enter(coming: Coming) -> Joined:
         if joined is not None:
             return _back(coming, joined)
         try:
-            admit(visitor, coming.origin)
-            return _begin(_vouched(coming))
+            return _let_in(_vouched(coming))
         except IntegrityError:
             # Another request made the same rows at the same moment: read them again.
             continue
@@ -179,13 +179,30 @@ def _enter(coming: Coming) -> Joined:
     raise TakenPart(say(visitor.posting.study, "taken_part"))
 
 
+def _let_in(coming: Coming) -> Joined:
+    """A new session. Who may come before those that hold the last places waits for them."""
+    visitor, posting = coming.visitor, coming.visitor.posting
+    try:
+        admit(visitor, coming.origin)
+    except StudyFull:
+        is_open = posting.state != Posting.State.CLOSED and posting.study.state == Study.State.OPEN
+        if not is_open or not strangers.are_there(posting):
+            raise
+        word = "places_held" if coming.is_known else "not_listed_yet"
+        raise TooMany(say(posting.study, word), strangers.RETRY_S) from None
+    return _begin(coming)
+
+
 def _vouched(coming: Coming) -> Coming:
-    """The same, once the platform was asked, if it can tell. An outage keeps no person out."""
+    """The same, once the platform was asked, if it can tell: also for a study that seems full. An outage
+    keeps no person out."""
     posting, visitor = coming.visitor.posting, coming.visitor
     if coming.is_known or not is_told_at_join(posting):
         return coming
     row = ask_soon(posting, visitor.arrival.submission)
-    return replace(coming, is_known=row is not None and row.person_hash == visitor.person)
+    is_known = row is not None and row.person_hash == visitor.person
+    # A worker or the sync may have stored it meanwhile.
+    return replace(coming, is_known=is_known or is_listed(posting, visitor.person, visitor.submission))
 
 
 def _back(coming: Coming, joined: Joined) -> Joined:
@@ -195,7 +212,8 @@ def _back(coming: Coming, joined: Joined) -> Joined:
     is_elsewhere = places is not None and holds.is_elsewhere(joined.session, places[0])
     sessions.note_opened_again(joined.session, is_elsewhere)
     if is_elsewhere:
-        record(posting.study, "", f"A session goes on from another address: {joined.session.participant}.")
+        name = namer(posting.study)(joined.session.participant.pseudonym)
+        record(posting.study, "", f"A session goes on from another address: {name}.")
     if places is not None and joined.session.arrival in holds.UNSURE:
         holds.recognise(joined.session, *places)
     is_open = joined.session.arrival == Session.Arrival.UNVERIFIED and is_told_at_join(posting)
@@ -236,7 +254,8 @@ def _begin(coming: Coming) -> Joined:
     if joined is not None:
         return joined
     check_sessions(study, identity)
-    arrival = arrival_of(posting, coming.is_known)
+    is_known = coming.is_known or is_listed(posting, visitor.person, visitor.submission)
+    arrival = arrival_of(posting, is_known)
     is_short = arrival == Session.Arrival.UNVERIFIED and is_told_at_join(posting)
     session, token = sessions.start_session(
         study,
@@ -248,7 +267,7 @@ def _begin(coming: Coming) -> Joined:
     )
     places = coming.counted.places_at(posting)
     if places is not None and arrival != Session.Arrival.VERIFIED:
-        holds.reserve(session, *places)
+        holds.reserve(session, *places, coming.counted.wider)
     key = {"posting": visitor.posting, "submission_hash": visitor.submission}
     values = {"identity": identity, "person_hash": visitor.person, "session": session, "entry_digest": ticket}
     # The platform's own list may have brought the row before the person came; a row that another request took

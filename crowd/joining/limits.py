@@ -7,6 +7,7 @@ counted today cannot be joined with tomorrow's, nor with another study's.
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -21,7 +22,9 @@ from crowd.models import JoinCount, Posting
 from experiments import holds
 from experiments.errors import TooMany
 from experiments.models import Study
+from experiments.selectors import definition_of
 from experiments.tokens import keyed_hash
+from experiments.words import entry_words
 
 SHARED = "shared"
 """The cache of all processes, if one is configured."""
@@ -44,6 +47,17 @@ class Sender:
         before = today - timedelta(days=1)
         return _hashed(str(today), study, self.address), _hashed(str(before), study, self.address)
 
+    def wider(self, study: Study | None) -> tuple[str, str]:
+        """The networks of 56 and 48 bits that an address of IPv6 is in, as they are counted today; empty for
+        others."""
+        try:
+            address = ipaddress.IPv6Network(self.address)
+        except ValueError:
+            return "", ""
+        today = str(timezone.now().date())
+        part, network = (_hashed(today, study, str(address.supernet(new_prefix=bits))) for bits in (56, 48))
+        return part, network
+
 
 def _hashed(day: str, study: Study | None, address: str) -> str:
     return keyed_hash("address", day, str(study.pk) if study is not None else "", address)[:HASH_LENGTH]
@@ -65,9 +79,8 @@ class Counted:
     def refuse(self) -> TooMany:
         """The refusal, counted; the address may come again in the next minute."""
         left_s = max(1, 60 - int((timezone.now() - self.minute).total_seconds()))
-        error = TooMany(
-            f"Too many requests came from here within a minute. It goes on in {left_s} s.", left_s
-        )
+        language = definition_of(self.study).language if self.study is not None else "en"
+        error = TooMany(entry_words(language)["too_often"].format(seconds=left_s), left_s)
         self.note_refusal()
         return error
 
@@ -81,6 +94,11 @@ class Counted:
             return None
         most = posting.options.get("same_address") or settings.ADDRESS_PLACES_MAX
         return self.sender.hashes(self.study), int(most)
+
+    @property
+    def wider(self) -> tuple[str, str]:
+        """The hashes of the networks around the address."""
+        return self.sender.wider(self.study) if self.sender is not None else ("", "")
 
 
 def count(study: Study | None, sender: Sender | None) -> Counted:
@@ -100,6 +118,15 @@ def may_ask(posting: Posting, moment: Literal["joins", "leaves"], most: int) -> 
     minute = timezone.now().replace(second=0, microsecond=0)
     name = keyed_hash("asked", moment, str(posting.pk))[:HASH_LENGTH]
     return _add(None, name, minute, "joins") <= most
+
+
+def is_first(posting: Posting, submission: str) -> bool:
+    """Whether the platform was not asked about this submission within these two minutes: the next sync tells
+    the rest."""
+    now = timezone.now()
+    since = now.replace(minute=now.minute - now.minute % 2, second=0, microsecond=0)
+    name = keyed_hash("asked about", str(posting.pk), submission)[:HASH_LENGTH]
+    return _add(None, name, since, "joins") == 1
 
 
 def purge() -> None:

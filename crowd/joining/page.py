@@ -128,7 +128,7 @@ def _preview(request: HttpRequest, posting: Posting) -> HttpResponse:
     context = {
         "language": definition.language,
         "words": {name: text.format_map(filled) if "{" in text else text for name, text in words.items()
-                  if name != "bonus"},
+                  if name not in {"bonus", "network_full", "too_often"}},
         "study": filled,
         "is_paid": bool(reward.amount_cents or reward.bonus_max_cents),
         "warning": definition.ethics.content_warning,

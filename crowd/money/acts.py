@@ -4,14 +4,17 @@ down what was paid by hand. Each needs a name and a reason; the log keeps both."
 from __future__ import annotations
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Value
+from django.db.models.functions import Concat
 
 from crowd.ground import audit, clock
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, Posting, StatementLine, Submission
 from crowd.money.cap import check_room
 from crowd.money.ledger import INSTEAD, SPENT_STATES, PayoutRefused, minutes_of, name_and_reason, terms_of
+from crowd.money.standings import other_reward_of
 from crowd.money.statement import Tally, called, tallies
+from crowd.platforms import traits_of
 
 State = Payout.State
 
@@ -119,6 +122,40 @@ def accept(submission: Submission, who: str, reason: str) -> None:
             f"Accepted the platform's statement of {called(submission)}: {shown} more than the ledger, "
             f"{amount_of(gone, submission.posting.currency)} less: {reason}",
         )
+
+
+def accept_reward(posting: Posting, who: str, reason: str) -> int:
+    """Takes the reward that the platform shows for what approving pays, in a person's name, within the cap;
+    returns how many rewards that are due are of that amount now. Raises PayoutRefused."""
+    name_and_reason(who, reason)
+    with transaction.atomic():
+        row = Posting.objects.select_for_update().get(pk=posting.pk)
+        before = terms_of(row).base_cents
+        if not other_reward_of(row) or row.shown_cents is None:
+            raise PayoutRefused(
+                f"{traits_of(row.platform).title} shows the reward that approving is to pay. There is "
+                "nothing to accept."
+            )
+        if row.shown_cents < before:
+            raise PayoutRefused(
+                f"{amount_of(row.shown_cents, row.currency)} is less than the "
+                f"{amount_of(before, row.currency)} that people were promised. Set it back there; or pay by "
+                "hand, and write it down."
+            )
+        due = Payout.objects.filter(posting=row, kind=Payout.Kind.BASE, state=State.DUE, cents=before)
+        count = due.update(
+            cents=row.shown_cents,
+            reason=Concat("reason", Value(f" Accepted as shown on the platform by {who}: {reason}")),
+        )
+        Posting.objects.filter(pk=row.pk).update(accepted_cents=row.shown_cents)
+        audit.record(
+            row.study,
+            who,
+            f"Accepted the reward that {row.platform} shows, {amount_of(row.shown_cents, row.currency)} in "
+            f"place of {amount_of(before, row.currency)}: {reason}",
+        )
+    posting.refresh_from_db()
+    return count
 
 
 def pay_by_hand(payout: Payout, who: str, receipt: str) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Count, Q, Sum
 
+from analysis.exports.cells import guarded
 from crowd.models import Payout, PayoutBatch, Posting, StatementLine
 from crowd.money.cap import set_aside, spent_of
 from crowd.money.statement import name_of
@@ -84,18 +85,15 @@ def write_rows(study: Study, to: SupportsWrite[str], concealed: Collection[str] 
     writer = csv.writer(to)
     writer.writerow(COLUMNS)
     rows = [*_payouts(study, concealed), *_accepted(study), *_fees(study)]
-    writer.writerows([unguessed(cell) for cell in row] for row in rows)
-
-
-def unguessed(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
-    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+    writer.writerows([guarded(cell) for cell in row] for row in rows)
 
 
 def _payouts(study: Study, concealed: Collection[str]) -> Iterator[tuple[str, ...]]:
     payouts = Payout.objects.filter(posting__study=study).order_by("pk")
     sealed = Q(kind=Payout.Kind.BONUS, session__origin__in=list(concealed))
-    for row in payouts.exclude(sealed).select_related("posting", "submission__session__participant"):
+    for row in payouts.exclude(sealed).select_related(
+        "submission__posting__study", "posting", "submission__session__participant"
+    ):
         yield (
             _time(row.sent_at or row.created_at), row.posting.platform, row.posting.mode,
             name_of(row.submission), row.get_kind_display(), plain(row.cents), row.currency,
@@ -116,7 +114,7 @@ def _payouts(study: Study, concealed: Collection[str]) -> Iterator[tuple[str, ..
 def _accepted(study: Study) -> Iterator[tuple[str, ...]]:
     """What the platform shows beyond the ledger, and a named person has explained."""
     lines = StatementLine.objects.filter(submission__posting__study=study, accepted__gt=0).order_by("pk")
-    for line in lines.select_related("submission__posting", "submission__session__participant"):
+    for line in lines.select_related("submission__posting__study", "submission__session__participant"):
         posting = line.submission.posting
         yield (
             _time(line.first_at), posting.platform, posting.mode, name_of(line.submission),

@@ -14,7 +14,7 @@ from crowd.ground import clock
 from crowd.models import Payout, Posting, Submission
 from crowd.money.disagreements import OPEN, Browser, Disagreement, Ours, Seen, Theirs, compare, together
 from crowd.money.ledger import INSTEAD, SPENT_STATES, terms_of
-from crowd.money.statement import called
+from crowd.money.statement import NAMED, called
 from crowd.platforms import served, traits_of
 from experiments.models import Event, Gate, Response, Study, Trial
 
@@ -94,7 +94,7 @@ def _submissions(postings: list[int]) -> QuerySet[Submission]:
     links = Event.objects.filter(**of_session, kind__in=["offline", "online"]).order_by("-at_ms", "-id")
     gates = Gate.objects.filter(**of_session).order_by("-id")
     planned = Trial.objects.filter(slot=OuterRef("session__slot")).order_by("-position")
-    rows = Submission.objects.filter(posting__in=postings).select_related("session__participant", "identity")
+    rows = Submission.objects.filter(posting__in=postings).select_related(*NAMED, "identity")
     return rows.defer("session__device", "session__comment", "session__reasons").annotate(
         response_at=Subquery(responses.values("received_at")[:1]),
         answered=Subquery(responses.values("position")[:1]),

@@ -10,19 +10,21 @@ from datetime import timedelta
 from functools import partial
 from typing import Literal
 
+from django.db.models import Exists, OuterRef
+
 from crowd.ground import clock
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, Posting, Submission
 from crowd.money.comparison import Compared, mendable
 from crowd.money.ledger import minutes_of
 from crowd.money.plan import plan_of
-from crowd.money.standings import Standing, standings
-from crowd.money.statement import Tally, called, name_of, tallies
+from crowd.money.standings import Standing, other_reward_of, standings
+from crowd.money.statement import NAMED, Tally, called, name_of, tallies
 from crowd.platforms import has_service, traits_of
 
-Act = Literal["release", "accept", "person", "cap", "look"]
-"""What settles a line: release or accept a payment by name; decide about the person on their page; change the
-cap; look at the platform's own page."""
+Act = Literal["release", "accept", "reward", "person", "cap", "look"]
+"""What settles a line: release or accept a payment by name; accept the reward that the platform shows; decide
+about the person on their page; change the cap; look at the platform's own page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +56,19 @@ def hands_of(posting: Posting) -> list[Hand]:
     if not has_service(posting.platform):
         return []
     open_ones = [tally for tally in tallies(posting, clock.now()).values() if tally.is_open]
-    rows = Submission.objects.select_related("session__participant").in_bulk(
-        [tally.submission for tally in open_ones]
-    )
+    rows = Submission.objects.select_related(*NAMED).in_bulk([tally.submission for tally in open_ones])
     hands = [hand for tally in open_ones for hand in _of_tally(posting, rows[tally.submission], tally)]
     hands += _unread(posting)
-    about_money = {hand.submission for hand in hands}
+    hands += _unclear(posting)
+    about_money = {hand.submission for hand in hands if hand.kind != "gone"}
     hands += [hand for hand in _of_people(posting) if hand.submission not in about_money]
-    known = {(hand.submission, hand.payout) for hand in hands} | {(hand.submission, None) for hand in hands}
+    known = {(hand.submission, key) for hand in hands if hand.kind != "gone" for key in (hand.payout, None)}
+    refused = [hand for hand in _refused(posting) if (hand.submission, None) not in known]
+    hands += refused
+    known |= {(hand.submission, None) for hand in refused}
     waiting = [_held_back(posting, standing) for standing in standings(posting) if standing.way.needs_hand]
     hands += [hand for hand in waiting if (hand.submission, None) not in known]
-    return hands + list(_over_cap(posting))
+    return [*hands, *_other_reward(posting), *_over_cap(posting)]
 
 
 def in_brief(posting: Posting, hands: Sequence[Hand]) -> str:
@@ -125,7 +129,7 @@ def _of_tally(posting: Posting, row: Submission, tally: Tally) -> Iterator[Hand]
         yield line(
             kind="missing",
             cents=lacking,
-            why=f"{platform} {_fate(tally)} it and does not list it {minutes_of(posting)} minutes later or "
+            why=f"{platform} {_fate(tally)} and does not list it {minutes_of(posting)} minutes later or "
             "more. Nothing is sent again by itself, for it may still arrive.",
             act="release",
             remedy="Ask the platform. If it was never paid, release it in your name: then it is sent again.",
@@ -136,7 +140,7 @@ def _of_tally(posting: Posting, row: Submission, tally: Tally) -> Iterator[Hand]
 
 def _fate(tally: Tally) -> str:
     answered = all(payout.state == Payout.State.SENT for payout in tally.missing)
-    return "accepted" if answered else "gave no answer to"
+    return "accepted it" if answered else "did not say whether it pays it"
 
 
 def _kinds(tally: Tally) -> str:
@@ -156,6 +160,52 @@ def _unread(posting: Posting) -> Iterator[Hand]:
             remedy="Look at it on the platform's own page, and tell the platform.",
             command=f"python manage.py publish {posting.study.slug} --platform {posting.platform} --sync",
             posting=posting,
+        )
+
+
+UNCLEAR_AFTER = timedelta(hours=24)
+"""A state that we do not know may pass by itself within this time; then settle does not succeed any more."""
+
+
+def _unclear(posting: Posting) -> Iterator[Hand]:
+    """States that we do not know, of the posting or of people, and people whom the list named until they
+    were paid."""
+    title, since = traits_of(posting.platform).title, clock.now() - UNCLEAR_AFTER
+    look = f"python manage.py publish {posting.study.slug} --platform {posting.platform} --sync"
+    line = partial(Hand, cents=None, currency=posting.currency, act="look", command=look, posting=posting)
+    if posting.unclear_at is not None:
+        yield line(
+            kind="unclear",
+            who="The posting",
+            why=f"{title} says {posting.raw_state!r} of it since {posting.unclear_at:%Y-%m-%d %H:%M} UTC, a "
+            "state that is not known here. No replacement is offered meanwhile.",
+            remedy="Look at it on the platform's own page, and pause or close it there if it is over.",
+            is_trouble=posting.unclear_at <= since,
+        )
+    rows = Submission.objects.filter(posting=posting, seen_at__isnull=False)
+    for row in rows.filter(state="unknown", state_at__isnull=False).select_related(*NAMED):
+        yield line(
+            kind="unclear",
+            who=called(row),
+            why=f"{title} says {row.raw_state!r} of their submission since "
+            f"{row.state_at:%Y-%m-%d %H:%M} UTC, a state that is not known here. Nothing is sent to them "
+            "while it does.",
+            remedy="Look at it on the platform's own page. Wait, or pay by hand and write it down.",
+            command=_command(posting, "--by-hand", name_of(row)),
+            submission=row.pk,
+            is_trouble=row.state_at is not None and row.state_at <= since,
+        )
+    paid = Payout.objects.filter(submission=OuterRef("pk"), state=Payout.State.SENT)
+    left = rows.filter(Exists(paid), gone_at__isnull=False)
+    for row in left.select_related(*NAMED):
+        yield line(
+            kind="gone",
+            who=called(row),
+            why=f"They were paid, and {title} does not list their submission since "
+            f"{row.gone_at:%Y-%m-%d %H:%M} UTC.",
+            remedy="Ask the platform: their account may be closed, or the payment taken back.",
+            submission=row.pk,
+            is_trouble=False,
         )
 
 
@@ -224,6 +274,46 @@ def _held_back(posting: Posting, standing: Standing) -> Hand:
         payout=row.pk,
         is_trouble=False,
     )
+
+
+def _refused(posting: Posting) -> Iterator[Hand]:
+    """Payments that the platform refused by themselves, for good. They are tried again at every settle."""
+    rows = Payout.objects.filter(posting=posting, state=Payout.State.DUE, refused_at__isnull=False)
+    for row in rows.select_related("submission__session__participant", "submission__posting__study").order_by(
+        "pk"
+    ):
+        yield Hand(
+            kind="refused",
+            who=called(row.submission),
+            cents=row.cents,
+            currency=row.currency,
+            why=f"{traits_of(posting.platform).title} refuses this payment: {row.error}",
+            act="person",
+            remedy="All others were paid. Look at it on the platform's own page; pay it by hand and write it "
+            "down, or withhold it on the person's page.",
+            command=_command(posting, "--by-hand", name_of(row.submission)),
+            posting=posting,
+            submission=row.submission_id,
+            payout=row.pk,
+        )
+
+
+def _other_reward(posting: Posting) -> Iterator[Hand]:
+    why = other_reward_of(posting)
+    waiting = [standing for standing in standings(posting) if why and standing.way.why == why]
+    if waiting:
+        yield Hand(
+            kind="reward",
+            who=f"{len(waiting)} payout{'s' if len(waiting) != 1 else ''}",
+            cents=sum(standing.row.cents for standing in waiting),
+            currency=posting.currency,
+            why=why,
+            act="reward",
+            remedy="Find out who raised it. If it is to be paid, accept it in your name: the cap counts the "
+            "new amount. Else set it back there, if the platform lets you.",
+            command=f"{_settle(posting)} --accept-reward --by NAME --reason WHY",
+            posting=posting,
+        )
 
 
 def _over_cap(posting: Posting) -> Iterator[Hand]:

@@ -23,6 +23,7 @@ from crowd.platforms.base import Kind
 from experiments.definition import StudyDefinition
 from experiments.errors import StudyError
 from experiments.models import Participant, Session
+from experiments.pseudonyms import namer
 from experiments.selectors import definition_of
 from experiments.sessions import ENDED
 
@@ -48,12 +49,16 @@ class PayoutRefused(StudyError):
 
 
 def terms_of(posting: Posting) -> Terms:
-    """What the study promises, split as this posting's platform pays it."""
-    return promised(
+    """What the study promises, split as this posting's platform pays it; approving pays another reward if a
+    named person has accepted one that was raised on the platform's page."""
+    terms = promised(
         definition_of(posting.study),
         base_share=float(posting.options.get("base_share", 1.0)),
         base_for_all=traits_of(posting.platform).pays_base_for_all,
     )
+    if posting.accepted_cents is None:
+        return terms
+    return replace(terms, base_cents=posting.accepted_cents)
 
 
 def promised(definition: StudyDefinition, *, base_share: float = 1.0, base_for_all: bool = False) -> Terms:
@@ -308,7 +313,7 @@ def grant(
                 posting.study,
                 who,
                 f"Granted {amount_of(cents, reward.currency)} as {kind} to "
-                f"{str(session.participant.pseudonym)[:8]}: {reason}",
+                f"{namer(posting.study)(session.participant.pseudonym)}: {reason}",
             )
     except IntegrityError:
         _refuse_second(Payout.objects.filter(session=session, kind=kind).first(), other)

@@ -60,7 +60,8 @@ class Waiting:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What a run would pay. The platform's fees come on top; `fees_cents` is the expected sum of them.
-    `spent_cents` and `cap_cents` include fees."""
+    `spent_cents` and `cap_cents` include fees; `lacking_cents` are bonuses that wait for the account's
+    money."""
 
     posting: int
     currency: str
@@ -70,6 +71,7 @@ class Plan:
     spent_cents: int
     cap_cents: int
     fees_cents: int = 0
+    lacking_cents: int = 0
 
     @property
     def total_cents(self) -> int:
@@ -94,15 +96,20 @@ class Plan:
         ]
 
 
-def plan_of(posting: Posting, ids: Ids | None = None, among: Among | None = None) -> Plan:
+def plan_of(
+    posting: Posting, ids: Ids | None = None, among: Among | None = None, *, lacking: str = ""
+) -> Plan:
     """What a run would pay now, by the ledger alone: the platform is not asked. `ids` are those that its list
-    has just shown, for people whose ids are not stored; `among` takes a part of the payouts."""
+    has just shown, for people whose ids are not stored; `among` takes a part of the payouts. `lacking` says
+    why bonuses have to wait, if they have: rewards were set aside when the posting was published."""
     before, rates = spent(posting), rates_of(posting)
     able: list[tuple[Standing, Payable]] = []
     waiting: list[tuple[str, Standing]] = []
     chosen = [each for each in standings(posting, ids) if among is None or among(each)]
     for standing in sorted(chosen, key=lambda s: KINDS.index(cast(Kind, s.row.kind))):
-        if standing.way.action in ("approve", "bonus"):
+        if lacking and standing.way.action == "bonus":
+            waiting.append((lacking, standing))
+        elif standing.way.action in ("approve", "bonus"):
             able.append((standing, _payable(standing)))
         else:
             why = standing.way.why or "The platform has settled it; the next look writes it down."
@@ -120,10 +127,11 @@ def plan_of(posting: Posting, ids: Ids | None = None, among: Among | None = None
         posting=posting.pk,
         currency=posting.currency,
         payables=tuple(payable for _, payable in planned),
-        waiting=_waiting(waiting),
+        waiting=_waiting(waiting, lacking),
         people=len({standing.row.submission_id for standing, _ in planned}),
         spent_cents=before.all_cents,
         cap_cents=posting.cap_cents,
+        lacking_cents=sum(standing.row.cents for why, standing in waiting if lacking and why == lacking),
         fees_cents=math.ceil(total - before.all) - sum(payable.cents for _, payable in planned),
     )
 
@@ -141,7 +149,7 @@ def _payable(standing: Standing) -> Payable:
     )
 
 
-def _waiting(waiting: Sequence[tuple[str, Standing]]) -> tuple[Waiting, ...]:
+def _waiting(waiting: Sequence[tuple[str, Standing]], lacking: str) -> tuple[Waiting, ...]:
     by_reason: dict[str, list[Standing]] = {}
     for why, standing in waiting:
         by_reason.setdefault(why, []).append(standing)
@@ -151,8 +159,8 @@ def _waiting(waiting: Sequence[tuple[str, Standing]]) -> tuple[Waiting, ...]:
             len(group),
             sum(standing.row.cents for standing in group),
             tuple(standing.name for standing in group),
-            # What could be sent and waits all the same exceeds the cap.
-            all(standing.way.action in SENDS for standing in group),
+            # What could be sent and waits all the same exceeds the cap, or what the account holds.
+            why != lacking and all(standing.way.action in SENDS for standing in group),
         )
         for why, group in by_reason.items()
     )

@@ -119,7 +119,8 @@ def _complete(terms: Terms, end: SessionEnd) -> tuple[Due, ...]:
         room = max(0, terms.person_cap_cents - end.earlier_cents - terms.reward_cents)
         cut = ", up to the most that one person may get" if bonus > room else ""
         bonus = min(bonus, room)
-    rest = terms.reward_cents - terms.base_cents
+    # Approving may pay more than was offered: a reward that was raised on the platform, and accepted.
+    rest = max(0, terms.reward_cents - terms.base_cents)
     parts = []
     if rest > 0:
         parts.append(f"The rest of the reward ({rest})")

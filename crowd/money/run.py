@@ -125,7 +125,10 @@ def run(
         result, ids = _caught_up(posting, service, replace=confirm is not None)
     ran = Ran(result, plan_of(posting, ids, among), sums_of(posting))
     if confirm is not None:
-        _check_balance(service, ran.plan, posting)
+        lacking = _lacking(service, ran.plan, posting)
+        if lacking:
+            ran.plan = plan_of(posting, ids, among, lacking=lacking)
+            ran.troubles.append(lacking)
         confirm(ran.plan)
     if confirm is not None and ran.plan.payables:
         ran.outcome = settle(posting, ran.plan, by, held=held, service=service)
@@ -159,25 +162,22 @@ def _left(posting: Posting) -> list[str]:
     ]
 
 
-class TooLittle(StudyError):
-    """The account cannot pay what is planned; nothing was sent."""
-
-
-def _check_balance(service: Service, plan: Plan, posting: Posting) -> None:
-    """Raises TooLittle before the sum is typed, not after half of it is paid. Rewards were set aside when the
-    posting was published; bonuses are not."""
+def _lacking(service: Service, plan: Plan, posting: Posting) -> str:
+    """What the account lacks for the bonuses, said before the sum is typed; empty: nothing. Rewards were set
+    aside when the posting was published, and do not wait for it."""
     bonuses = sum(payable.cents for payable in plan.payables if payable.way == "bonus")
     if not bonuses:
-        return
+        return ""
     _, held = service.balance()
     needed = bonuses + math.ceil(rates_of(posting).on("bonus", bonuses) if posting.fee_rates else 0)
-    if held is not None and held < needed:
-        raise TooLittle(
-            f"The account on {posting.platform} holds {amount_of(held, plan.currency)}, and "
-            f"{amount_of(needed, plan.currency)} are needed for bonuses, fees included: "
-            f"{amount_of(needed - held, plan.currency)} are missing. Nothing was sent; pay them in, "
-            "then run settle again."
-        )
+    if held is None or held >= needed:
+        return ""
+    return (
+        f"The account on {posting.platform} holds {amount_of(held, plan.currency)}, and "
+        f"{amount_of(needed, plan.currency)} are needed for bonuses, fees included: "
+        f"{amount_of(needed - held, plan.currency)} are missing. The bonuses wait, and what approving pays "
+        "does not; pay them in, then run settle again."
+    )
 
 
 def _of_sending(outcome: Outcome) -> list[str]:
@@ -223,7 +223,8 @@ class OtherTotal(StudyError):
 
 
 def _is_as_typed(plan: Plan, typed_cents: int) -> None:
-    if plan.total_cents != typed_cents:
+    # The page cannot know that the account lacks the money for bonuses: what approving pays is sent then.
+    if typed_cents not in (plan.total_cents, plan.total_cents + plan.lacking_cents):
         raise OtherTotal(
             f"Nothing was paid: {amount_of(typed_cents, plan.currency)} was typed, and after a look at the "
             f"platform {plan.total} is due. Look at the batch again."

@@ -8,11 +8,11 @@ platform's list.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from django.db import transaction
 from django.db.models import F
@@ -29,9 +29,8 @@ from crowd.platforms.base import Payment, PlatformError, Prepared, Service, Sett
 
 State, Batch = Payout.State, PayoutBatch.State
 BONUSES_MAX = 200
-LIKE_MAX = 3
-"""After so many equal refusals of single payouts, the rest of a batch counts as refused too: the cause is the
-account, not the people."""
+ALIKE = 5
+"""So many payments that are all refused with one sentence have one cause, which is none of their people."""
 
 
 @dataclass(slots=True)
@@ -62,6 +61,7 @@ def settle(posting: Posting, plan: Plan, by: str, *, held: Held, service: Servic
         for batch in _batches([p for p in plan.payables if p.way == "bonus"]):
             run.attempt(run.pay, batch)
     finally:
+        run.outcome.problems = Counter(run.reasons.values())
         audit.record(posting.study, by, _log_line(posting, plan, run.outcome))
     return run.outcome
 
@@ -82,19 +82,35 @@ def _chunks(payables: Sequence[Payable], size: int) -> Iterator[Sequence[Payable
 
 
 def _batches(payables: Sequence[Payable]) -> Iterator[Sequence[Payable]]:
-    """As few batches as possible, because a platform may pay only one at a time. No submission is in the same
+    """As few batches as possible, because a platform may pay only one at a time. No person is in the same
     batch twice."""
     rest = list(payables)
     while rest:
         taken: dict[str, Payable] = {}
         later = []
         for payable in rest:
-            if payable.submission in taken or len(taken) == BONUSES_MAX:
+            who = payable.person or payable.submission
+            if who in taken or len(taken) == BONUSES_MAX:
                 later.append(payable)
             else:
-                taken[payable.submission] = payable
+                taken[who] = payable
         yield list(taken.values())
         rest = later
+
+
+def _is_permanent(error: PlatformError | Unsupported) -> bool:
+    return not isinstance(error, PlatformError) or error.permanent
+
+
+def _is_uncertain(error: PlatformError | Unsupported) -> bool:
+    return isinstance(error, PlatformError) and error.uncertain
+
+
+def _is_of_people(error: PlatformError | Unsupported) -> bool:
+    """Whether a refusal may concern some payments of a call and not others."""
+    return (
+        isinstance(error, PlatformError) and error.permanent and not error.uncertain and not error.of_account
+    )
 
 
 class _Run:
@@ -104,45 +120,57 @@ class _Run:
         self.posting, self.by, self.held, self.service = posting, by, held, service
         self.posted = posted_of(posting)
         self.outcome = Outcome()
+        self.reasons: dict[int, str] = {}
+        """Why a payout was certainly not paid, by its key."""
         self._failures = 0
-        self._alike: Counter[str] = Counter()
 
     def attempt(self, act: Callable[[Sequence[Payable]], None], chunk: Sequence[Payable]) -> None:
-        """Pays one chunk. If the platform refuses a chunk for good, each half is tried by itself, so that one
-        refused payout does not stop the others."""
+        """Pays one chunk. What fails stays due, with the reason."""
         if self.outcome.stopped:
             return
         try:
             act(chunk)
             self._failures = 0
         except (PlatformError, Unsupported) as error:
-            sentence = str(error)
-            if isinstance(error, PlatformError) and error.uncertain:
-                self._stop_if_again(sentence)
-            elif isinstance(error, PlatformError) and not error.permanent:
-                self._say(chunk, sentence)
-                self._stop_if_again(sentence)
-            elif len(chunk) > 1 and self._alike[sentence] < LIKE_MAX:
-                middle = len(chunk) // 2
-                self.attempt(act, chunk[:middle])
-                self.attempt(act, chunk[middle:])
-            else:
-                self._alike[sentence] += 1
-                self._say(chunk, sentence)
+            if not _is_uncertain(error):
+                self._say(chunk, str(error))
+            if not _is_permanent(error):
+                self._stop_if_again(str(error))
 
     def _stop_if_again(self, sentence: str) -> None:
         """Stops the run after two failed calls in a row: one may be an accident, two mean an outage."""
         self._failures += 1
         self.outcome.stopped = sentence if self._failures > 1 else ""
 
-    def _say(self, chunk: Sequence[Payable], sentence: str) -> None:
-        """Stores the reason with the payouts, which stay due."""
+    def _say(self, chunk: Sequence[Payable], sentence: str, **more: Any) -> None:
+        """Stores the reason with the payouts, which stay due. What refused one of them alone stays its
+        reason."""
         due = Payout.objects.filter(pk__in=[p.row for p in chunk], state=State.DUE)
-        due.update(error=sentence)
-        self.outcome.problems[sentence] += len(chunk)
+        (due if more else due.filter(refused_at=None)).update(error=sentence, **more)
+        self.reasons |= {p.row: sentence for p in chunk if more or p.row not in self.reasons}
+
+    def _refuse(self, refused: Mapping[int, str], chunk: Sequence[Payable]) -> None:
+        """Notes payouts that the platform refuses one by one: each is a line for a person's hand."""
+        for payable in chunk:
+            if payable.row in refused:
+                self._say([payable], refused[payable.row], refused_at=clock.now())
 
     def approve(self, chunk: Sequence[Payable]) -> None:
-        """Approves submissions; the platform pays its reward for each."""
+        """Approves submissions; the platform pays its reward for each. If it refuses a chunk for good, each
+        half is tried by itself, so that one person's trouble is one person's: to approve twice pays once."""
+        try:
+            self._approve(chunk)
+        except (PlatformError, Unsupported) as error:
+            if not _is_of_people(error):
+                raise
+            if len(chunk) == 1:
+                self._refuse({chunk[0].row: str(error)}, chunk)
+                return
+            middle = len(chunk) // 2
+            self.attempt(self.approve, chunk[:middle])
+            self.attempt(self.approve, chunk[middle:])
+
+    def _approve(self, chunk: Sequence[Payable]) -> None:
         self.held.check()
         batch, chunk = self._commit(chunk, "base", None)
         if batch is None:
@@ -158,23 +186,33 @@ class _Run:
         )
 
     def pay(self, chunk: Sequence[Payable]) -> None:
-        """Announces a batch of bonuses, commits the id that the platform gives it, then pays in one call."""
+        """Announces a batch of bonuses without those that the platform refuses, commits the id that the
+        platform gives it, then pays in one call."""
         self.held.check()
+        refused: dict[int, str] = {}
+        while accepted := [p for p in chunk if p.row not in refused]:
+            try:
+                batch, prepared = self._announced(accepted)
+                break
+            except (PlatformError, Unsupported) as error:
+                more = self._refused(accepted, error)
+                if len(more) == len(chunk) >= ALIKE and len(set(more.values())) == 1:
+                    # All alike: the cause is none of theirs.
+                    raise
+                refused |= more
+                if not more:
+                    # Each part alone is taken, and the whole is not.
+                    self._refuse(refused, chunk)
+                    middle = len(accepted) // 2
+                    self.attempt(self.pay, accepted[:middle])
+                    self.attempt(self.pay, accepted[middle:])
+                    return
+        self._refuse(refused, chunk)
+        if accepted:
+            self._pay(batch, prepared, accepted)
+
+    def _pay(self, batch: PayoutBatch, prepared: Prepared, chunk: Sequence[Payable]) -> None:
         payments = [p.payment() for p in chunk]
-        batch = PayoutBatch.objects.create(
-            posting=self.posting,
-            purpose="bonus",
-            cents=sum(p.cents for p in chunk),
-            currency=self.posting.currency,
-            by=self.by,
-        )
-        try:
-            prepared = self._prepare(batch, payments)
-        except (PlatformError, Unsupported) as error:
-            self._drop(batch, str(error))
-            # Announcing pays nothing, so the outcome is certain even if no answer came.
-            permanent = not isinstance(error, PlatformError) or error.permanent
-            raise PlatformError(str(error), permanent=permanent) from error
         committed, sending = self._commit(chunk, "bonus", batch)
         if committed is None or len(sending) != len(chunk):
             return
@@ -183,6 +221,45 @@ class _Run:
         unpaid = {answer.reference for answer in settled if answer.state == "failed"}
         charged = sum(p.cents for p in chunk if p.reference not in unpaid)
         self.outcome.fees += Fraction(prepared.fees_cents) * charged / prepared.cents
+        if settled and all(answer.state == "unknown" for answer in settled):
+            # A platform that leaves a whole batch open would leave the next one open too.
+            self.outcome.stopped = settled[0].message
+
+    def _refused(self, chunk: Sequence[Payable], error: PlatformError | Unsupported) -> dict[int, str]:
+        """Which payouts of a chunk the platform refuses for good, each with the reason: those that it names,
+        else those that it refuses alone. To find these, parts are announced, which pays nothing. Raises what
+        is not about people."""
+        if not _is_of_people(error):
+            raise error
+        about = error.about if isinstance(error, PlatformError) else frozenset()
+        named = [p for p in chunk if p.submission in about or p.person in about]
+        if len(chunk) == 1 or 0 < len(named) < len(chunk):
+            return dict.fromkeys([p.row for p in (named if len(chunk) > 1 else chunk)], str(error))
+        middle, reasons = len(chunk) // 2, dict[int, str]()
+        for part in (chunk[:middle], chunk[middle:]):
+            try:
+                batch, _ = self._announced(part)
+                self._drop(batch, "Announced to find which payments of a batch are refused; never paid.")
+            except (PlatformError, Unsupported) as again:
+                reasons |= self._refused(part, again)
+        return reasons
+
+    def _announced(self, chunk: Sequence[Payable]) -> tuple[PayoutBatch, Prepared]:
+        batch = PayoutBatch.objects.create(
+            posting=self.posting,
+            purpose="bonus",
+            cents=sum(p.cents for p in chunk),
+            currency=self.posting.currency,
+            by=self.by,
+        )
+        try:
+            return batch, self._prepare(batch, [p.payment() for p in chunk])
+        except (PlatformError, Unsupported) as error:
+            self._drop(batch, str(error))
+            if isinstance(error, PlatformError):
+                # Announcing pays nothing, so the outcome is certain even if no answer came.
+                error.uncertain = False
+            raise
 
     def _prepare(self, batch: PayoutBatch, payments: Sequence[Payment]) -> Prepared:
         prepared = self.service.prepare(self.posted, payments)
@@ -191,6 +268,7 @@ class _Run:
                 f"{self.posting.platform} understood {amount_of(prepared.cents, batch.currency)} where "
                 f"{amount_of(batch.cents, batch.currency)} was meant; nothing was paid.",
                 permanent=True,
+                of_account=True,
             )
         PayoutBatch.objects.filter(pk=batch.pk).update(
             external_id=prepared.external_id, fees_cents=prepared.fees_cents, state=Batch.PREPARED
@@ -221,7 +299,7 @@ class _Run:
                 why = "The payouts changed after the batch was announced; run settle again." if fits else (
                     over_cap(posting, after)
                 )  # fmt: skip
-                self.outcome.problems[why] += len(chunk)
+                self.reasons |= {p.row: why for p in chunk}
                 if batch is not None:
                     self._drop(batch, why)
                 return None, ()
@@ -230,7 +308,10 @@ class _Run:
                     posting=posting, purpose=purpose, cents=cents, currency=posting.currency, by=self.by
                 )
             PayoutBatch.objects.filter(pk=batch.pk).update(state=Batch.PAYING, called_at=now)
-            due.update(state=State.SENDING, batch=batch, called_at=now, attempts=F("attempts") + 1, error="")
+            due.update(
+                state=State.SENDING, batch=batch, called_at=now, attempts=F("attempts") + 1, error="",
+                refused_at=None,
+            )  # fmt: skip
         return batch, sending
 
     def _fees(self, posting: Posting, cents: int, batch: PayoutBatch | None) -> Fraction:
@@ -262,24 +343,30 @@ class _Run:
         outcomes = [(p, answers.get(p.reference) or Settled(p.reference, "unknown", silent)) for p in chunk]
         now = clock.now()
         with transaction.atomic():
-            for state, message in dict.fromkeys((s.state, s.message) for _, s in outcomes):
-                part = [p for p, s in outcomes if (s.state, s.message) == (state, message)]
-                self._write_part(part, state, message, now)
+            for key in dict.fromkeys((s.state, s.message, s.is_refused) for _, s in outcomes):
+                part = [p for p, s in outcomes if (s.state, s.message, s.is_refused) == key]
+                self._write_part(part, *key, now)
             unknown = any(s.state == "unknown" for _, s in outcomes)
             paid = any(s.state == "sent" for _, s in outcomes)
             end = Batch.UNKNOWN if unknown else Batch.PAID if paid else Batch.DROPPED
             error = next((s.message for _, s in outcomes if s.state != "sent"), "")
             PayoutBatch.objects.filter(pk=batch.pk).update(state=end, error=error)
 
-    def _write_part(self, part: Sequence[Payable], state: str, message: str, now: datetime) -> None:
+    def _write_part(
+        self, part: Sequence[Payable], state: str, message: str, is_refused: bool, now: datetime
+    ) -> None:
         rows = Payout.objects.filter(pk__in=[p.row for p in part], state=State.SENDING)
         if state == "sent":
+            for payable in part:
+                self.reasons.pop(payable.row, None)
             self.outcome.sent += rows.update(state=State.SENT, sent_at=now, error="")
             self.outcome.sent_cents += sum(p.cents for p in part)
             return
         if state == "failed":
             # Certainly nothing was paid, so these payouts are due again, with the reason.
-            self.outcome.problems[message] += len(part)
-            self.outcome.back += rows.update(state=State.DUE, error=message)
+            self.reasons |= {p.row: message for p in part}
+            self.outcome.back += rows.update(
+                state=State.DUE, error=message, refused_at=now if is_refused else None
+            )
         else:
             self.outcome.unknown += rows.update(state=State.UNKNOWN, error=message)

@@ -37,7 +37,7 @@ class Standing:
 
     `submission` and `person` are the platform's ids; it is proved that they belong to the session. Both are
     empty if they are not stored and were not given: the next look at the platform brings them. `name` is the
-    beginning of the pseudonym, or of the submission's hash.
+    person's, or of one who never joined the submission's.
     """
 
     row: Payout
@@ -58,10 +58,11 @@ def standings(posting: Posting, ids: Ids | None = None) -> list[Standing]:
     )
     blocked = {pk for pk, tally in tallies(posting, clock.now()).items() if tally.is_open}
     approval_cents, traits = terms_of(posting).base_cents, traits_of(posting.platform)
-    refusal = _posting_refusal(posting)
+    refusal, other_reward = _posting_refusal(posting), other_reward_of(posting)
     result = []
     for row in rows:
         submission = row.submission
+        submission.posting = posting
         name = called(submission)
         why = refusal or _refusal(posting, row, submission, approval_cents)
         if why:
@@ -77,6 +78,8 @@ def standings(posting: Posting, ids: Ids | None = None) -> list[Standing]:
             pays_returned=traits.pays_returned,
         )
         way = way_of(case)
+        if way.action == "approve" and other_reward:
+            way = Way("wait", other_reward)
         if way.action in SENDS and submission.pk in blocked:
             way = Way("wait", OPEN)
         result.append(Standing(row, way, name, *_ids(submission, ids)))
@@ -106,6 +109,18 @@ def _stands(base: str | None, state: str) -> bool:
     if base == Payout.State.WITHHELD:
         return state not in {"awaiting", "approved"}
     return base is not None
+
+
+def other_reward_of(posting: Posting) -> str:
+    """Why no work is approved: the platform shows another reward than approving is to pay. Empty: it does
+    not."""
+    shown, meant = posting.shown_cents, terms_of(posting).base_cents
+    if shown is None or shown == meant:
+        return ""
+    return (
+        f"{traits_of(posting.platform).title} shows a reward of {amount_of(shown, posting.currency)} now, "
+        f"and {amount_of(meant, posting.currency)} was offered: approving would pay the former, so it waits."
+    )
 
 
 def _posting_refusal(posting: Posting) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -22,9 +22,10 @@ from crowd.money.matching import OWN_KINDS, Attempt, Match, match
 from crowd.platforms import traits_of
 from crowd.platforms.base import Line, ListedSubmission, Service, Unread
 from crowd.platforms.traits import Traits
+from experiments.pseudonyms import namer
 
 State = Payout.State
-AGAIN_AFTER = timedelta(hours=20)
+AGAIN_AFTER, AGAIN_FOR = timedelta(hours=20), timedelta(days=30)
 """After this time the bonuses of a person are read again, also if everything was confirmed."""
 AGAIN_MAX = 500
 """So many people at most are read again in one look; the others follow in the next."""
@@ -65,7 +66,7 @@ def read(
         row = rows.get(submission_hash(posting, listed.submission))
         if row is not None:
             known[listed.submission] = row
-            _replace(row, stored[row.pk], OWN_KINDS, listed.lines, at)
+            _replace(row, stored[row.pk], OWN_KINDS, _as_paid(listed.lines, stored[row.pk]), at)
     wanted = _wanted(posting, known, at, everything)
     problems = []
     for shown in service.statement(posted_of(posting), wanted) if wanted else ():
@@ -78,9 +79,15 @@ def read(
     return problems
 
 
+NAMED = ("posting__study", "session__participant")
+"""What a name is made of, for a query of many submissions."""
+
+
 def name_of(row: Submission) -> str:
-    """The name in the terminal: the beginning of the pseudonym, or of the hash if no person joined."""
-    return row.submission_hash[:8] if row.session is None else str(row.session.participant.pseudonym)[:8]
+    """The person's one name, or the beginning of the submission's hash if no person joined."""
+    if row.session is None:
+        return row.submission_hash[:8]
+    return namer(row.posting.study)(row.session.participant.pseudonym)
 
 
 def called(row: Submission) -> str:
@@ -91,12 +98,15 @@ def called(row: Submission) -> str:
 
 
 def _wanted(posting: Posting, known: Mapping[str, Submission], at: datetime, everything: bool) -> list[str]:
-    """The submissions whose bonuses are to be read: those with an open payment first, then those that were
-    not read for long."""
+    """The submissions whose bonuses are to be read: those with an open payment, or with one that was sent
+    again in a person's name within a month, whose first may still arrive; then those that were not read for
+    long."""
     if everything:
         return list(known)
+    again = Q(attempts__gt=1, called_at__gte=at - AGAIN_FOR) & ~Q(decided_by="policy")
     open_ones = set(
-        Payout.objects.filter(ATTEMPTED, posting=posting, confirmed_at=None)
+        Payout.objects.filter(ATTEMPTED, posting=posting)
+        .filter(Q(confirmed_at=None) | again)
         .exclude(BY_APPROVAL)
         .values_list("submission_id", flat=True)
     )
@@ -108,6 +118,13 @@ def _wanted(posting: Posting, known: Mapping[str, Submission], at: datetime, eve
         elif row.state in ENDED_STATES and since + AGAIN_AFTER <= at:
             later.append((since, name))
     return now + [name for _, name in sorted(later)[:AGAIN_MAX]]
+
+
+def _as_paid(lines: Sequence[Line], stored: Sequence[StatementLine]) -> list[Line]:
+    """The lines of a list that says only that work was approved, which the study's reward of now stands for:
+    what was shown for it before the reward was raised is what it paid."""
+    before = {line.kind: line.cents for line in stored if line.count and line.kind in OWN_KINDS}
+    return [replace(line, cents=before.get(line.kind, line.cents)) for line in lines]
 
 
 def _replace(
@@ -186,7 +203,7 @@ def tallies_of(
     payouts: dict[int, dict[int, dict[int, Payout]]] = {each.pk: defaultdict(dict) for each in postings}
     lines: dict[int, dict[int, list[StatementLine]]] = {each.pk: defaultdict(list) for each in postings}
     rows = Payout.objects.filter(ATTEMPTED, posting__in=list(payouts)).select_related(
-        "batch", "submission__session__participant"
+        "batch", "submission__session__participant", "submission__posting__study"
     )
     shown = StatementLine.objects.filter(submission__posting__in=list(payouts)).order_by("pk")
     if len(chosen) <= NAMED_MAX:
@@ -267,7 +284,9 @@ def _tally(
     sent = [payout for payout in lacking if payout.state in (State.SENT, State.UNKNOWN)]
     unconfirmed = [payout for payout in sent if payout.confirmed_at is None]
     late = [p for p in unconfirmed if p.called_at is not None and p.called_at <= due_before]
-    safe = [p for p in late if is_by_approval(p) or (p.state == State.UNKNOWN and traits.repeats_safely)]
+    # Approved, and shown with another amount: a person has to look, for nothing is paid by approving again.
+    safe = [p for p in late if is_by_approval(p) and not (_is_said_paid(p) and result.surplus)]
+    safe += [p for p in late if not is_by_approval(p) and p.state == State.UNKNOWN and traits.repeats_safely]
     return Tally(
         submission,
         payouts,

@@ -19,7 +19,7 @@ from crowd.models import Payout, Posting, Submission
 from crowd.money.acts import grant_reward
 from crowd.money.ledger import INSTEAD, SPENT_STATES, decide_for, release, terms_of, withhold
 from crowd.money.run import pay_only
-from crowd.money.statement import called, name_of
+from crowd.money.statement import NAMED, called, name_of
 from crowd.platforms import has_service, traits_of
 from crowd.platforms.base import BadOptions, ListedSubmission, PlatformError, Service, Unread, Unsupported
 from experiments.errors import StudyError
@@ -75,15 +75,14 @@ def _proposals(posting: Posting, service: Service, among: Sequence[int] | None) 
     rows = rows if among is None else rows.filter(pk__in=among)
     expected_minutes = definition_of(posting.study).reward.expected_minutes
     proposals = []
-    people = list(rows.select_related("session__participant").order_by("pk"))
+    people = list(rows.select_related(*NAMED).order_by("pk"))
     answers = _check_answers(people)
     for row in people:
         checks = len(answers[row.session_id])
         failed = checks - sum(answers[row.session_id])
         grounds = service.rejection_grounds(expected_minutes, failed)
         if row.session is not None and failed and grounds:
-            name = str(row.session.participant.pseudonym)[:8]
-            proposals.append(Proposal(row.pk, name, posting.platform, failed, checks, grounds))
+            proposals.append(Proposal(row.pk, name_of(row), posting.platform, failed, checks, grounds))
     return proposals
 
 

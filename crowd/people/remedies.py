@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from django.contrib.auth.models import User
-from django.db.models import Q
 
 from crowd.ground.amounts import amount_of
 from crowd.models import Message, Payout, Submission
 from crowd.money.ledger import terms_of
-from crowd.money.statement import called, name_of
+from crowd.money.statement import NAMED, called, name_of
 from crowd.people.decisions import record, refusal
 from crowd.platforms import service_class
 from experiments.errors import StudyError
 from experiments.models import Study
+from experiments.pseudonyms import is_called, namer
 
 Act = Literal["approve", "request_return"]
-NAME = re.compile(r"[0-9a-f]{8,64}")
+NAME = re.compile(r"[ps0-9a-f-]{6,64}")
 GRANTS = {"bonus": "Bonus", "compensation": "Compensation"}
 ASKED = {"approve": "approve the submission of", "request_return": "ask for the return of the submission of"}
 
@@ -74,30 +75,32 @@ def to(row: Submission) -> str:
 
 
 def submission_named(study: Study, name: str) -> Submission:
-    """The submission that the first 8 or more characters of its name stand for. Raises StudyError."""
-    wanted = name.replace("-", "").lower()
-    if not NAME.fullmatch(wanted):
+    """The submission of the person whose name has this part, of six characters or more; or, if no person
+    joined, whose own begins so. Raises StudyError."""
+    word = name.strip().casefold()
+    if not NAME.fullmatch(word):
         raise StudyError(
-            f"{name[:40]!r} names nobody: give the first 8 characters of the name in the terminal."
+            f"{name[:40]!r} names nobody: give the name that pages and terminal show, or 6 or more "
+            "characters of it."
         )
-    start = wanted[:8]
-    rows = Submission.objects.filter(posting__study=study)
-    rows = rows.select_related("posting__study", "identity", "session__participant")
-    here = Q(session__participant__pseudonym__startswith=start)
-    there = Q(session=None, submission_hash__startswith=start)
-    submissions = [row for row in rows.filter(here | there) if _full_name(row).startswith(wanted)]
+    rows = Submission.objects.filter(posting__study=study).select_related(*NAMED, "identity")
+    call = namer(study)
+    submissions = [row for row in rows if _is_meant(row, word, call)]
     if not submissions:
         raise StudyError(
-            f"{name[:40]!r} is nobody who came to {study.slug} by a platform. The dashboard's page of a "
-            "participant says the name in the terminal."
+            f"{name[:40]!r} is nobody who came to {study.slug} by a platform. The dashboard's list of "
+            "participants finds a person by any part of the name."
         )
     if len(submissions) > 1:
         raise StudyError(f"{name[:40]!r} fits {len(submissions)} pieces of work; give more characters.")
     return submissions[0]
 
 
-def _full_name(row: Submission) -> str:
-    return row.session.participant.pseudonym.hex if row.session else row.submission_hash
+def _is_meant(row: Submission, word: str, call: Callable[[object], str]) -> bool:
+    if row.session is None:
+        return row.submission_hash.startswith(word)
+    pseudonym = row.session.participant.pseudonym
+    return is_called(call(pseudonym), pseudonym, word)
 
 
 def note(row: Submission, user: User, text: str) -> None:

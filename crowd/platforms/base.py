@@ -7,7 +7,7 @@ minor units (cents, pence) everywhere; an adapter converts at its own boundary a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -104,13 +104,27 @@ class PlatformError(Exception):
 
     `permanent`: the same call will fail again (bad request, no right, no money). `uncertain`: the request may
     have taken effect (an answer was lost, or came as 5xx); read the platform's state; do not repeat the call.
+    `of_account`: the cause is our account, so that it fails alike for everybody. `is_busy`: there were too
+    many calls. `about` are outside ids that
+    the platform names; they are never part of the message.
     """
 
-    def __init__(self, message: str, *, permanent: bool = False, uncertain: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        permanent: bool = False,
+        uncertain: bool = False,
+        of_account: bool = False,
+        is_busy: bool = False,
+        about: Collection[str] = (),
+    ) -> None:
         # It is stored and shown, and may quote what the platform said.
         super().__init__(printable(message))
         self.permanent = permanent
         self.uncertain = uncertain
+        self.of_account, self.is_busy = of_account, is_busy
+        self.about = frozenset(about)
 
 
 class ForgedEntry(ValueError):
@@ -179,7 +193,8 @@ class Quote:
 class Posted:
     """A posting as the platform has it. `facts` is the adapter's own memory (plain JSON values), stored and
     given back unread; `address` is the researcher's page on the platform. `names` are what the platform calls
-    it, or parts of it: an arrival and a notification name one of them."""
+    it, or parts of it: an arrival and a notification name one of them. `reward_cents` is what approving pays,
+    as the platform says it now; None if it does not."""
 
     external_id: str
     state: PostingState
@@ -189,6 +204,7 @@ class Posted:
     facts: Mapping[str, Any] = field(default_factory=dict)
     address: str = ""
     names: tuple[str, ...] = ()
+    reward_cents: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,11 +280,12 @@ class Prepared:
 @dataclass(frozen=True, slots=True)
 class Settled:
     """The result of one payment or decision: `sent`, `failed` (it did not take effect), `unknown` (it may
-    have). `message` says why."""
+    have). `message` says why. `is_refused`: this one alone, and for good."""
 
     reference: str
     state: Literal["sent", "failed", "unknown"]
     message: str = ""
+    is_refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

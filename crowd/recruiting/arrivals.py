@@ -21,6 +21,12 @@ def is_told_at_join(posting: Posting) -> bool:
     return traits_of(posting.platform).confirms_arrivals == "at_join"
 
 
+def note_answer(posting: Posting, has_answered: bool) -> None:
+    """Whether the platform was silent when it was asked last: then no new person can be listed."""
+    rows = Posting.objects.filter(pk=posting.pk, silent_at__isnull=not has_answered)
+    rows.update(silent_at=None if has_answered else timezone.now())
+
+
 def arrival_of(posting: Posting, is_listed: bool) -> Session.Arrival:
     """What is known of an arrival at this posting."""
     if traits_of(posting.platform).confirms_arrivals == "never":
@@ -52,6 +58,8 @@ def note(posting: Posting, listed: ListedSubmission) -> Submission:
         person_hash=person_hash(posting, listed.person),
         state=listed.state,
         raw_state=listed.raw[:40],
+        state_at=timezone.now() if row.raw_state != listed.raw[:40] else row.state_at,
+        gone_at=None,
         seen_at=Coalesce("seen_at", timezone.now()),
     )
     row = Submission.objects.select_related("session", "identity", "posting__study").get(pk=row.pk)

@@ -147,10 +147,12 @@ def remember(posting: Posting, posted: Posted) -> Posting:
         if not is_stale:
             row.state = _state_of(row, posted)
             row.raw_state = posted.raw[:40]
+        row.unclear_at = (row.unclear_at or timezone.now()) if posted.state == "unknown" else None
         ended = row.state == Posting.State.CLOSED
         row.closed_at = (row.closed_at or timezone.now()) if ended else None
         row.external_id = posted.external_id or row.external_id
         row.taken = posted.taken
+        row.shown_cents = row.shown_cents if posted.reward_cents is None else posted.reward_cents
         row.places = max(row.places, posted.places)
         row.facts = _merged(row.facts, posting.facts, posted.facts)
         row.names = [*row.names, *(name for name in posted.names if name not in row.names)]
@@ -161,8 +163,8 @@ def remember(posting: Posting, posted: Posted) -> Posting:
     return posting
 
 
-REMEMBERED = ("state", "raw_state", "closed_at", "external_id", "names", "address", "taken", "places",
-              "facts", "sync_error")  # fmt: skip
+REMEMBERED = ("state", "raw_state", "unclear_at", "closed_at", "external_id", "names", "address", "taken",
+"shown_cents", "places", "facts", "sync_error")  # fmt: skip
 
 
 def _state_of(row: Posting, posted: Posted) -> Posting.State:
@@ -275,8 +277,9 @@ def top_up(posting: Posting, budget_cents: int | None = None) -> int:
     # A submission may have been returned after the posting was read and before its list was read. The lower
     # of the two numbers is never too low, so no place is opened twice.
     looked = service_of(posting).look(posted_of(posting))
-    if looked.state in {"paused", "closed"}:
-        # Stopped on the platform's page meanwhile: more places would reopen it there.
+    if looked.state != "open":
+        # Stopped on the platform's page meanwhile: more places would reopen it there. In a state that we do
+        # not know, they might too.
         return 0
     posting.taken = min(posting.taken, looked.taken)
     count = min(_missing(posting), room(posting.study, posting.pilot))

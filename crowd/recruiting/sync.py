@@ -7,7 +7,7 @@ again. An outside id is stored in the clear only for a person who consented and 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -28,7 +28,7 @@ from crowd.platforms.base import (
     Unread,
     Unsupported,
 )
-from crowd.recruiting.arrivals import confirm
+from crowd.recruiting.arrivals import confirm, note_answer
 from crowd.recruiting.places import alone_with, finish_places, remember, top_up
 from experiments.enrolment import release_slot
 from experiments.errors import StudyError
@@ -36,7 +36,10 @@ from experiments.gates.consent import NAME as CONSENT
 from experiments.models import Gate
 from experiments.sessions import ENDED, mark_left
 
-WRITTEN = ("state", "raw_state", "code", "started_at", "completed_at", "return_requested", "seen_at")
+WRITTEN = (
+    *("state", "raw_state", "state_at", "code", "started_at", "completed_at", "return_requested", "seen_at"),
+    "gone_at",
+)
 RAW_MAX, CODE_MAX = 40, 64
 STUDY = "posting__study"
 
@@ -80,25 +83,27 @@ def sync_posting(posting: Posting, may_keep_ids: MayKeepIds, read: Read, *, repl
 
 
 def _sync(posting: Posting, may_keep_ids: MayKeepIds, read: Read, replace: bool) -> Synced:
-    began = clock.now()
+    began, is_listed = clock.now(), False
     if not posting.external_id:
         return Synced(error="The posting is a draft, not known to exist on the platform. Publish it again.")
     try:
         service = service_of(posting)
         posted = service.look(posted_of(posting))
         rows = list(service.submissions(posted))
+        is_listed = True
         listings = [row for row in rows if not isinstance(row, Unread)]
         before = posting.state
         remember(posting, posted)
         changes = [f"The posting is {posting.state} now." if posting.state != before else ""]
-        changes += _apply_all(posting, listings, may_keep_ids)
+        changes += _apply_all(posting, listings, _kept(posting, rows), may_keep_ids)
         unread = [row.why for row in rows if isinstance(row, Unread)]
         unread += read(posting, service, listings, began)
     except (PlatformError, Unsupported, StudyError) as error:
+        note_answer(posting, is_listed)
         return _failed(posting, error)
     changes += _beside(posting, service, posted, replace)
     done = Posting.objects.filter(id=posting.pk)
-    done.update(synced_at=began, sync_error=posting.sync_error, unread=unread)
+    done.update(synced_at=began, silent_at=None, sync_error=posting.sync_error, unread=unread)
     # A notification that comes during the read is handled by the next sync.
     done.filter(sync_asked_at__lte=began).update(sync_asked_at=None)
     counts: dict[str, int] = dict(Counter(str(listed.state) for listed in listings))
@@ -136,7 +141,19 @@ def _failed(posting: Posting, error: Exception) -> Synced:
     return Synced(error=sentence)
 
 
-def _apply_all(posting: Posting, listings: Iterable[ListedSubmission], may_keep_ids: MayKeepIds) -> list[str]:
+def _kept(posting: Posting, rows: Iterable[ListedSubmission | Unread]) -> Collection[str] | None:
+    """Submissions of rows that could not be read: they are listed all the same. None: some do not say
+    whose they are."""
+    unread = [row.submission for row in rows if isinstance(row, Unread)]
+    return {submission_hash(posting, each) for each in unread} if all(unread) else None
+
+
+def _apply_all(
+    posting: Posting,
+    listings: Iterable[ListedSubmission],
+    kept: Collection[str] | None,
+    may_keep_ids: MayKeepIds,
+) -> list[str]:
     rows = {
         row.submission_hash: row
         for row in Submission.objects.filter(posting=posting).select_related("session", "identity", STUDY)
@@ -147,13 +164,18 @@ def _apply_all(posting: Posting, listings: Iterable[ListedSubmission], may_keep_
         )
     )
     changes: Counter[str] = Counter()
+    left = {key: row for key, row in rows.items() if row.seen_at is not None and row.gone_at is None}
     for listed in listings:
         key = submission_hash(posting, listed.submission)
+        left.pop(key, None)
         row = rows.get(key) or _new_row(posting, key)
         changes.update(_apply(posting, row, listed))
         _identify(row, listed, person_hash(posting, listed.person), row.session_id in consented, may_keep_ids)
         changes.update(["an arrival is confirmed"] if confirm(row) else [])
         changes.update(_follow(row))
+    left = {} if kept is None else {key: row for key, row in left.items() if key not in kept}
+    gone = Submission.objects.filter(id__in=[row.pk for row in left.values()])
+    changes.update({"not on the list any more": gone.update(gone_at=clock.now())} if left else {})
     return [f"{sentence}: {count}." for sentence, count in sorted(changes.items())]
 
 
@@ -173,7 +195,9 @@ def _apply(posting: Posting, row: Submission, listed: ListedSubmission) -> list[
     row.state, row.raw_state, row.code = listed.state, listed.raw[:RAW_MAX], listed.code[:CODE_MAX]
     row.started_at, row.completed_at = listed.started_at, listed.completed_at
     row.return_requested = listed.return_requested
-    row.seen_at = row.seen_at or clock.now()
+    row.seen_at, row.gone_at = row.seen_at or clock.now(), None
+    if row.raw_state != before["raw_state"] or row.state_at is None:
+        row.state_at = clock.now()
     changed = [name for name in WRITTEN if getattr(row, name) != before[name]]
     if changed:
         Submission.objects.filter(id=row.pk).update(**{name: getattr(row, name) for name in changed})

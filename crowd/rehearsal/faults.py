@@ -9,6 +9,10 @@ What a platform documents, or what its documentation leaves open so that it must
 - `lost_answer`: the effect without an answer. No platform can exclude it.
 - `late_effect`: no answer, and the effect `late_s` later. Prolific: a paid batch is answered 202 and carried
   out "asynchronously", without a bound; bulk approval likewise. Mechanical Turk: a list may lag behind.
+- `refused_late`: the call that pays is refused (429, 400, 403 or 422), and is carried out `late_s` later all
+  the same. Prolific's pages say of these answers nowhere that the call had no effect.
+- `null_amount`, `text_amount`: the answer to announced bonuses has no `amount`, or amounts as digits in
+  quotation marks. Prolific: "double or null"; other clients saw text.
 - `other_amount`: a bonus is paid, and the list shows a cent more for it for ever. Not documented; the schema
   of amounts is a float, and no rule says how it is rounded.
 - `one_sum`: a bonus is paid, and the list shows the sum of it and the person's earlier ones. Prolific:
@@ -34,14 +38,16 @@ from crowd.rehearsal.serving import Answer
 from experiments.design.rng import Streams
 
 Fault = Literal[
-    "", "429", "5xx_before", "5xx_after", "lost_answer", "late_effect", "other_amount", "one_sum", "odd_row",
-    "slow_body", "half_json", "repeated_page",
+    "", "429", "5xx_before", "5xx_after", "lost_answer", "late_effect", "refused_late", "other_amount",
+    "one_sum", "null_amount", "text_amount", "odd_row", "slow_body", "half_json", "repeated_page",
 ]  # fmt: skip
 KINDS: tuple[Fault, ...] = ("429", "5xx_before", "5xx_after", "lost_answer")
 """What is drawn unless other kinds are asked for: every call can meet them."""
-LATER: tuple[Fault, ...] = ("late_effect", "other_amount", "one_sum")
+LATER: tuple[Fault, ...] = ("late_effect", "refused_late", "other_amount", "one_sum")
 """What only shows after the call: in people's money."""
-MALFORMED: tuple[Fault, ...] = ("odd_row", "slow_body", "half_json", "repeated_page")
+MALFORMED: tuple[Fault, ...] = (
+    "null_amount", "text_amount", "odd_row", "slow_body", "half_json", "repeated_page",
+)  # fmt: skip
 """Answers that are wrong in form."""
 ALL: tuple[Fault, ...] = (*KINDS, *LATER, *MALFORMED)
 LATE_S, SLOW_S = 3600.0, 90.0

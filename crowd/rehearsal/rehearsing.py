@@ -33,6 +33,7 @@ from crowd.rehearsal.visitors import Control, Visit, send_crowd
 from experiments.errors import StudyError
 from experiments.models import Study
 from experiments.paradigms import design_of, get_paradigm
+from experiments.pseudonyms import namer
 from experiments.selectors import definition_of
 from experiments.simulation import HEADING
 from experiments.simulation.people import Person
@@ -230,16 +231,17 @@ def needs_a_name(posting: Posting) -> list[str]:
     """The participants whose bonuses got no answer, and who must be named before these are sent again."""
     missing = [hand for hand in hands_of(posting) if hand.kind == "missing"]
     rows = Submission.objects.filter(pk__in=[hand.submission for hand in missing])
-    return sorted(name_of(row) for row in rows.select_related("session__participant"))
+    return sorted(name_of(row) for row in rows.select_related("posting__study", "session__participant"))
 
 
 def compare(posting: Posting, truth: Mapping[str, Any]) -> list[Comparison]:
     """Per submission of the platform: the cents sent by the ledger, and the cents really paid."""
     sent: dict[str, list[int]] = {}
     names: dict[str, str] = {}
+    name = namer(posting.study)
     for row in Submission.objects.filter(posting=posting).select_related("identity__participant"):
         if row.external_id and row.identity is not None:
-            names[row.external_id] = row.identity.participant.pseudonym.hex[:8]
+            names[row.external_id] = name(row.identity.participant.pseudonym)
     paid = Payout.objects.filter(posting=posting, state=Payout.State.SENT)
     for submission, cents in paid.values_list("submission__external_id", "cents"):
         sent.setdefault(submission, []).append(cents)

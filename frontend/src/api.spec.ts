@@ -54,9 +54,12 @@ test("it tries again when there is no answer, and tells how the line is", async 
 test("it waits as long as the server asks for", async () => {
   const waits: number[] = [];
   const wait = async (delay_ms: number): Promise<void> => void waits.push(delay_ms);
-  const busy = json(429, { error: { code: "too_many" } }, { "Retry-After": "7" });
-  const { api: line } = api([busy, json(200, state())], { wait });
+  const said: string[] = [];
+  const busy = json(429, { error: { code: "too_many", message: "All places are held." } }, { "Retry-After": "7" });
+  const onLink = (_: Link, sentence: string): void => void said.push(sentence);
+  const { api: line } = api([busy, json(200, state())], { wait, onLink });
   await line.state();
+  expect(said).toEqual(["All places are held.", ""]);
   expect(waits).toEqual([7_000]);
 });
 

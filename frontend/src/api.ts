@@ -39,7 +39,8 @@ export interface ApiOptions {
   base: string;
   fetch?: typeof fetch;
   wait?: (delay_ms: number) => Promise<void>;
-  onLink?: (link: Link) => void;
+  /** `said` is the server's own sentence, if it answered and asks to wait; else empty. */
+  onLink?: (link: Link, said: string) => void;
   timeout_ms?: number;
 }
 
@@ -153,8 +154,9 @@ export class Api {
     keepalive = false,
   ): Promise<Outcome<T>> {
     const outcome = await this.exchange<T>(method, path, body, keepalive);
-    if (outcome.ok || !isPassing(outcome.problem)) this.options.onLink?.("up");
-    else this.options.onLink?.(outcome.problem.status === 0 ? "offline" : "server");
+    if (outcome.ok || !isPassing(outcome.problem)) this.options.onLink?.("up", "");
+    else if (outcome.problem.status === 0) this.options.onLink?.("offline", "");
+    else this.options.onLink?.("server", outcome.problem.status === 429 ? outcome.problem.message : "");
     return outcome;
   }
 

@@ -202,7 +202,7 @@ export async function desk(
 ): Promise<Desk> {
   document.body.innerHTML = '<div id="app"></div>';
   const shell = new Shell(document.getElementById("app")!, en);
-  const api = new Api({ base: "/api/", fetch: fetching, wait: noWait, onLink: (link) => shell.linked(link) });
+  const api = new Api({ base: "/api/", fetch: fetching, wait: noWait, onLink: (link, said) => shell.linked(link, said) });
   const storage = given ?? (await openStorage(`sitting-${Math.random()}`));
   const outbox = await Outbox.open({
     storage,

@@ -46,7 +46,7 @@ export async function start(root: HTMLElement): Promise<void> {
   const words = wordsFor(config.language || navigator.language);
   const shell = new Shell(root, words);
   shell.show(h("section", { class: "wait" }, h("p", {}, words.connecting)));
-  const api = new Api({ base: config.api, onLink: (link) => shell.linked(link) });
+  const api = new Api({ base: config.api, onLink: (link, said) => shell.linked(link, said) });
   // Joining again is how a reload resumes: the same address finds the same session and gets a new token.
   const query = location.search.replace(/^\?/, "");
   const joined = await api.join(config.study, config.platform, query, newAttempt());
@@ -114,7 +114,7 @@ async function countReloads(storage: Storage, inTrials: boolean): Promise<number
 }
 
 function watchConnection(shell: Shell, outbox: Outbox, draft: Draft): void {
-  const link = (now: Link) => () => shell.linked(now);
+  const link = (now: Link) => () => shell.linked(now, "");
   shell.count(outbox.count);
   window.addEventListener("offline", link("offline"));
   window.addEventListener("online", link("up"));

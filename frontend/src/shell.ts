@@ -26,6 +26,7 @@ export class Shell {
   private readonly skip = h("a", { class: "skip", href: "#main" });
   private link: Link = "up";
   private waiting = 0;
+  private said = "";
 
   constructor(root: HTMLElement, words: Words) {
     this.words = words;
@@ -52,16 +53,16 @@ export class Shell {
     this.link = link;
     this.waiting = waiting;
     this.strip.hidden = link === "up";
-    if (link === "up") this.strip.textContent = "";
-    else
-      this.strip.textContent = (link === "offline" ? this.words.offline : this.words.server_silent)(waiting);
+    const silence = link === "offline" ? this.words.offline : this.words.server_silent;
+    this.strip.textContent = link === "up" ? "" : this.said || silence(waiting);
   }
 
   count(waiting: number): void {
     this.connection(this.link, waiting);
   }
 
-  linked(link: Link): void {
+  linked(link: Link, said: string): void {
+    this.said = said;
     this.connection(link, this.waiting);
   }
 

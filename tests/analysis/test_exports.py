@@ -13,7 +13,8 @@ from django.core.management import CommandError, call_command
 
 from analysis.exports import delimited, get_exporter, manifest
 from analysis.exports.base import ExportError
-from analysis.exports.delimited import guarded, read, unguarded
+from analysis.exports.cells import guarded, unguarded
+from analysis.exports.delimited import read
 from analysis.exports.release import Request, export_study
 from analysis.models import Release
 from analysis.tables import read_frames

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from analysis.exports.delimited import read, unguarded
+from analysis.exports.cells import unguarded
+from analysis.exports.delimited import read
 from analysis.exports.release import Request, export_study
 from experiments.models import Study, Trial
 from experiments.opening import plan_pilot

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.management import call_command
 
 from analysis.columns import TABLES
-from analysis.exports.delimited import unguarded
+from analysis.exports.cells import unguarded
 from analysis.exports.release import LEFT_OUT, PICTURES
 from analysis.stimulus_rows import spec_of, stimulus_rows
 from analysis.tables import read_frames

@@ -55,6 +55,7 @@ OF_ONE = {
     "statement",
     "work",
     "posting_cap",
+    "posting_reward",
 }
 
 
@@ -110,6 +111,7 @@ FORMS = [
     *("close", "unseal", "refresh", "export", "build", "logout"),
     *("posting_act", "posting_add", "posting_close", "settle", "withhold", "proposals"),
     *("answer", "answered", "exclude", "work", "posting_cap", "roles", "release_places", "acknowledge"),
+    "posting_reward",
 ]
 
 

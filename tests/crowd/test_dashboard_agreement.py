@@ -10,6 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from crowd.models import Identity, Posting, Submission
 from experiments.models import Session, Study
+from experiments.pseudonyms import namer
 from tests.analysis import stored
 from tests.crowd import paid
 
@@ -117,7 +118,7 @@ def test_participants_show_the_platform_s_state_and_payouts_and_no_outside_id(
     assert "submitted" in listed and "1.40 of 2.00 GBP" in listed and ">due<" in listed
     detail = text_of(desk, f"{ROOT}participants/{session.pk}/")
     assert "AWAITING REVIEW" in detail and "Prolific" in detail and "to return the submission" in detail
-    assert "Granted." in detail and str(session.participant.pseudonym)[:8] in detail
+    assert "Granted." in detail and namer(study)(session.participant.pseudonym) in detail
     for page in (listed, detail, text_of(desk, f"{ROOT}exclusions/?status=kept")):
         assert "RAW-" not in page and "64SECRET" not in page and f"{1:064}" not in page
     before = text_of(desk, f"{ROOT}participants/?origin=simulated")

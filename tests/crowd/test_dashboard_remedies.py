@@ -18,6 +18,7 @@ from crowd.ground import connections
 from crowd.ground.commands import as_typed
 from crowd.models import Identity, Message, Payout, Posting, Submission
 from crowd.money.run import look
+from crowd.money.statement import name_of
 from crowd.people.messages import deliver
 from experiments.models import Study
 from tests.crowd import paid
@@ -75,8 +76,7 @@ def log() -> list[tuple[str, str]]:
 
 
 def short(row: Submission) -> str:
-    assert row.session is not None
-    return str(row.session.participant.pseudonym)[:8]
+    return name_of(row)
 
 
 def run(*args: str, **options: Any) -> str:

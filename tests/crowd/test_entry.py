@@ -322,6 +322,7 @@ def test_it_keeps_the_pilot_apart(small: Study) -> None:
     ada.arrive()
     session = ada.session()
     assert session.origin == "pilot" and session.slot is not None and session.slot.pilot
+    Session.objects.update(arrival="verified")
     refused(prolific("bo", pilot).join(), 410, "full")
     live = posting(small, "prolific", external_id="2" * 24)
     assert prolific("bo", live).join().status_code == 201

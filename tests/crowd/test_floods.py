@@ -28,6 +28,7 @@ from crowd.recruiting.publishing import publish_posting
 from experiments.enrolment import places_left
 from experiments.errors import StudyError
 from experiments.models import Event, Hold, Session, Slot, Study
+from experiments.pseudonyms import namer
 from tests import world
 from tests.analysis import stored
 from tests.crowd.arrivals import Visitor, posting, refused
@@ -66,18 +67,35 @@ class Flooding:
         self.client = Client()
         self.statuses: Counter[int] = Counter()
 
+    def address(self) -> str:
+        tail = ":".join(f"{self.rng.randrange(1, 65536):x}" for _ in range(4))
+        return FLOOD if self.count % 2 else f"{NETWORK}:{tail}"
+
     def join(self, times: int) -> None:
         for _ in range(times):
             self.count += 1
-            tail = ":".join(f"{self.rng.randrange(1, 65536):x}" for _ in range(4))
-            address = FLOOD if self.count % 2 else f"{NETWORK}:{tail}"
             # One client for all: a new one reads every file of the page.
-            self.client.defaults["HTTP_X_FORWARDED_FOR"] = address
+            self.client.defaults["HTTP_X_FORWARDED_FOR"] = self.address()
             visitor = invented(self.count, self.offered, self.client)
             reply = visitor.join()
             self.statuses[reply.status_code] += 1
             if reply.status_code == 201:
                 visitor.arrive()
+
+
+def test_a_network_holds_few_times_as_many_places_as_one_of_its_parts(study: Study, settings: Any) -> None:
+    settings.ADDRESS_PLACES_MAX, settings.JOINS_PER_MINUTE = 2, 1000
+    offered = posting(study, "link")
+
+    def let_in(address: str, count: int) -> int:
+        rows = [by_link(f"{address}-{n}", offered, address.format(n)).join() for n in range(count)]
+        return sum(reply.status_code == 201 for reply in rows)
+
+    assert let_in("2001:db8:5:6::{}", 5) == 2
+    # Of 256 networks of 64 bits in one of 56, then of 256 of these in one of 48.
+    assert let_in("2001:db8:5:1{:02x}::1", 9) == 4 and let_in("2001:db8:5:{:x}00::1", 20) == 2
+    assert let_in("2001:db8:6:{:x}00::1", 20) == 8
+    assert let_in("198.51.100.{}", 5) == 5
 
 
 @pytest.mark.full
@@ -284,7 +302,7 @@ def test_it_keeps_that_a_session_was_continued_from_elsewhere(small: Study) -> N
     kinds = list(Event.objects.order_by("id").values_list("kind", flat=True))
     assert kinds == ["opened_again", "opened_elsewhere"]
     (line,) = (entry for entry in recorded(small) if "another address" in entry.change_message)
-    assert str(thief.session().participant.pseudonym) in line.change_message
+    assert namer(small)(thief.session().participant.pseudonym) in line.change_message
 
 
 def test_it_releases_no_one_whom_the_platform_confirms(small: Study) -> None:

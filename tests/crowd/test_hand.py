@@ -29,6 +29,7 @@ from crowd.money.run import look
 from crowd.people.decisions import decide
 from crowd.platforms.prolific import bonuses, submissions
 from crowd.recruiting.places import outstanding
+from experiments.pseudonyms import namer
 from tests.crowd import paid
 
 pytestmark = pytest.mark.django_db
@@ -144,7 +145,7 @@ def test_a_named_person_accepts_what_the_platform_shows(
         after_the_delay()
         look(stage.posting)
         assert kinds(stage.posting) == ["other_amount"]
-        name = str(row.session.participant.pseudonym)[:8]  # type: ignore[union-attr]
+        name = namer(stage.study)(row.session.participant.pseudonym)  # type: ignore[union-attr]
         assert "--accept needs --by" in _refused(stage, accept=[name])
         assert paid.settle(stage.study, accept=[name], reason=WHY) == ""
         assert stage.paid(row) == (140, [20])

@@ -407,7 +407,7 @@ def test_it_pays_no_person_twice_if_a_lost_payment_is_carried_out_late(settings:
         name = name_of(Submission.objects.get())
         for _ in range(2):
             sentence = paid.settle(stage.study)
-            assert f"{name} (0.20 GBP): Prolific gave no answer to it" in sentence
+            assert f"{name} (0.20 GBP): Prolific did not say whether it pays it" in sentence
             assert "Nothing is sent again" in sentence
             assert "Run settle again" not in sentence  # Reading once more decides nothing.
         page = desk.get(reverse("dashboard:money", args=[stage.study.slug])).content.decode()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from analysis.exports.base import ExportError
 from analysis.exports.release import Request, chosen
@@ -12,6 +14,7 @@ from analysis.refresh import make_report
 from analysis.reports.base import ReportError, seal_of
 from analysis.tables import read_frames, study_facts
 from crowd.models import Posting
+from crowd.money.hand import hands_of
 from crowd.money.run import look
 from crowd.platforms.base import PlatformError
 from crowd.recruiting.places import outstanding
@@ -288,6 +291,23 @@ def test_it_replaces_who_used_a_place_up_within_the_cap(platform: str) -> None:
         assert top_up(Posting.objects.get(), 10**6) == 2
         assert Posting.objects.get().places == 7 and Posting.objects.get().wanted == 4
         assert outstanding(Posting.objects.get()) == 3
+
+
+def test_it_opens_no_replacement_while_the_platform_says_what_nobody_knows() -> None:
+    study = study_of(12)
+    with simulated("prolific") as sim:
+        posting = publish(study, "prolific", sim, places=4, cap_cents=10**6)
+        for verdict in ("passed", "screened", "screened"):
+            held(posting, sim, verdict)
+        sim.control("call_by", status="UNDER INVESTIGATION", posting=posting.external_id)
+        assert look(posting).error == ""
+        assert Posting.objects.get().places == 4 and hands_of(Posting.objects.get()) == []
+        Posting.objects.update(unclear_at=timezone.now() - timedelta(hours=25))
+        (hand,) = hands_of(Posting.objects.get())
+        assert "'UNDER INVESTIGATION'" in hand.why and "No replacement is offered meanwhile" in hand.why
+        sim.control("call_by", status="", posting=posting.external_id)
+        assert "2 replacements opened." in look(posting).changes
+        assert Posting.objects.get().places == 6 and hands_of(Posting.objects.get()) == []
 
 
 def test_it_replaces_no_place_that_the_platform_opens_again() -> None:

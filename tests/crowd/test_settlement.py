@@ -163,6 +163,8 @@ def test_it_pays_once_if_any_call_fails(platform: str, kinds: tuple[Fault, Fault
             stage.sim.faults.forced = []
             faults = stage.sim.faults.met[kind] - before
             assert sum(stage.paid(row)[1]) + stage.paid(row)[0] == 160
+            # Else every later run would read their list once more, and no run had few calls.
+            Payout.objects.filter(attempts__gt=1).update(attempts=1)
             place += 1
         assert place > 6
         paid.agree(stage)
@@ -455,7 +457,7 @@ def test_it_says_when_money_is_short_and_pays_once_there_is_some() -> None:
         assert "0.85 GBP are needed for bonuses, fees included: 0.85 GBP are missing" in paid.settle(
             stage.study
         )
-        assert [stage.paid(row) for row in rows] == [(0, [])] * 3
+        assert [stage.paid(row) for row in rows] == [(140, [])] * 3
         stage.sim.control.fund(10_000)
         assert paid.settle(stage.study) == ""
         assert [stage.paid(row) for row in rows] == [(140, [20])] * 3

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.test import Client
 
-from crowd.dashboard.attempts import OF_ADDRESS, OF_NAME
+from crowd.dashboard.attempts import OF_ADDRESS, OF_NAME, WIDE
 from crowd.dashboard.onetime import make_login_path
 from crowd.settings import caches_from
 from experiments.api import views
@@ -48,11 +48,18 @@ def test_a_name_waits_after_some_wrong_passwords(ada: User) -> None:
     for _ in range(OF_NAME - 1):
         assert "Name and password do not fit" in tried("ada", "guess")
     assert tried("ADA", "guess") != "in", "another spelling is the same name"
-    for address in ("203.0.113.7", "198.51.100.1"):
-        assert "Too many wrong passwords. Wait 15 minutes" in tried("ada", RIGHT, address)
+    assert "Too many wrong passwords. Wait 15 minutes" in tried("ada", RIGHT)
     User.objects.create_user("bo", password=RIGHT)
     assert tried("bo", RIGHT) == "in", "others of the address do not wait"
     assert Client().post(make_login_path(ada)).status_code == 302, "a link of the server's own opens"
+    assert tried("ada", RIGHT, "198.51.100.1") == "in", "strangers keep nobody out"
+
+
+def test_a_network_waits_whose_addresses_take_turns(ada: User) -> None:
+    for number in range(WIDE * OF_NAME):
+        assert "do not fit" in tried("ada", "guess", f"2001:db8:5:{number:x}::1")
+    assert "Too many wrong passwords" in tried("ada", RIGHT, "2001:db8:5:ffff::1")
+    assert tried("ada", RIGHT, "2001:db8:6::1") == "in"
 
 
 def test_an_address_waits_that_tries_many_names(ada: User) -> None:

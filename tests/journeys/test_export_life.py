@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from analysis.exports.delimited import guarded, read
+from analysis.exports.cells import guarded
+from analysis.exports.delimited import read
 from crowd.models import Identity, Submission
 from experiments.models import Participant, Response, Session, Study
 from tests.world import Person, opened_study, write_study

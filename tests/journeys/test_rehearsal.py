@@ -182,7 +182,7 @@ class Settler:
 
 def names_of(hands: Sequence[Hand]) -> list[str]:
     rows = Submission.objects.filter(pk__in=[hand.submission for hand in hands])
-    return sorted(name_of(row) for row in rows.select_related("session__participant"))
+    return sorted(name_of(row) for row in rows.select_related("posting__study", "session__participant"))
 
 
 def published(study: Study, platform: str, site: str) -> Posting:

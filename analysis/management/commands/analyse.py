@@ -9,7 +9,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from analysis.analyse import AnalysisPlan, analyse, at_look
-from analysis.exports.delimited import guarded, write_rows
+from analysis.exports.cells import guarded
+from analysis.exports.delimited import write_rows
 from analysis.reports.text import print_table
 from analysis.result_tables import Results
 from analysis.stats.paired import CORRECTIONS

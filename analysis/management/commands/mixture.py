@@ -11,7 +11,8 @@ from typing import Any
 import pandas as pd
 from django.core.management.base import CommandError
 
-from analysis.exports.delimited import guarded, write_rows
+from analysis.exports.cells import guarded
+from analysis.exports.delimited import write_rows
 from analysis.preference.applying import (
     ToScore,
     add_scorer,

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 from django.core.management.base import BaseCommand, CommandError
 
-from analysis.exports.delimited import guarded, write_rows
+from analysis.exports.cells import guarded
+from analysis.exports.delimited import write_rows
 from analysis.records import BadRecords, ratings_from
 from analysis.reports.recorded import sentences, tables
 from analysis.reports.text import print_table

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 from django.core.management.base import CommandError
 
-from analysis.exports.delimited import guarded, write_rows
+from analysis.exports.cells import guarded
+from analysis.exports.delimited import write_rows
 from analysis.preference.applying import ToScore, add_scorer, at_ends, keep, of_study, opened, predicted_of
 from experiments.management.base import StudyCommand
 from experiments.terminal import Terminal

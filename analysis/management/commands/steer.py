@@ -12,7 +12,8 @@ import numpy as np
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from analysis.exports.delimited import guarded, write_rows
+from analysis.exports.cells import guarded
+from analysis.exports.delimited import write_rows
 from analysis.preference.applying import add_scorer, at_ends, opened, question_of
 from analysis.preference.figures import steering as figure_of
 from analysis.preference.figures import write_figure

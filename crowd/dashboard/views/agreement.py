@@ -10,8 +10,9 @@ from django.views.decorators.http import require_safe
 from crowd.dashboard.access import study_page
 from crowd.dashboard.layout import Choice, address, study_response
 from crowd.dashboard.postings import mode_word, title_of
-from crowd.dashboard.sittings import SUBMISSION_WORDS, namer
+from crowd.dashboard.sittings import SUBMISSION_WORDS
 from experiments.models import Study
+from experiments.pseudonyms import namer
 
 PER_PAGE = 50
 

@@ -12,9 +12,10 @@ from django.views.decorators.http import require_http_methods
 
 from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.layout import study_response
-from crowd.dashboard.sittings import named, namer, sittings
+from crowd.dashboard.sittings import named, sittings
 from crowd.people.exclusions import REASON_MIN, can_be_left_out, leave_out, signals_of, take_back
 from experiments.models import Session, Study
+from experiments.pseudonyms import namer
 
 
 class ExclusionForm(forms.Form):

@@ -13,7 +13,7 @@ from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.layout import choices, study_response
 from crowd.dashboard.ledger import MODES, modes_of, needs_hand, person_of
 from crowd.dashboard.postings import mode_word, title_of
-from crowd.dashboard.sittings import namer, paid_row
+from crowd.dashboard.sittings import paid_row
 from crowd.models import Payout, StatementLine, Submission
 from crowd.money.acts import accept, send_again, tally_of
 from crowd.money.statement import name_of
@@ -21,6 +21,7 @@ from crowd.people.seals import concealing, seals
 from crowd.platforms import has_service
 from experiments.errors import StudyError
 from experiments.models import Study
+from experiments.pseudonyms import namer
 
 
 @study_page("view")

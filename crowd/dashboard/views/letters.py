@@ -13,12 +13,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.layout import choices, page_of, study_response
 from crowd.dashboard.postings import title_of
-from crowd.dashboard.sittings import namer
 from crowd.ground.workers import BrokerSilent, asking_workers
 from crowd.models import Message
 from crowd.people.messages import BODY_MAX, FIRST, mark_answered, refusal, reply, waiting
 from experiments.errors import StudyError
 from experiments.models import Study
+from experiments.pseudonyms import namer
 
 PER_PAGE = 25
 RECEIVED = (Message.State.RECEIVED, Message.State.ANSWERED)

@@ -30,7 +30,7 @@ from crowd.dashboard.ledger import (
 from crowd.dashboard.money import money_of
 from crowd.dashboard.paying import PayablePosting, batch_of, batches_of
 from crowd.dashboard.postings import title_of
-from crowd.dashboard.sittings import KIND_WORDS, namer, paid_row
+from crowd.dashboard.sittings import KIND_WORDS, paid_row
 from crowd.ground.amounts import is_typed
 from crowd.ground.workers import asking_workers
 from crowd.models import Payout, Posting
@@ -44,6 +44,7 @@ from crowd.people.second import ask, asks_for_second, confirm, waiting
 from crowd.platforms import has_service
 from experiments.errors import StudyError
 from experiments.models import Study
+from experiments.pseudonyms import namer
 from experiments.selectors import definition_of
 
 PER_PAGE = 50

@@ -19,7 +19,7 @@ from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.counts import ORIGIN_WORDS, UNPLACED
 from crowd.dashboard.layout import choices, headings, page_of, study_response
 from crowd.dashboard.raters import has_raters, raters_of
-from crowd.dashboard.sittings import STATUSES, SessionRow, filters_of, named, namer, sittings
+from crowd.dashboard.sittings import STATUSES, SessionRow, filters_of, named, sittings
 from crowd.dashboard.trials import trialled
 from crowd.dashboard.views.remedies import work_content
 from crowd.models import PersonNote
@@ -33,6 +33,7 @@ from experiments.errors import StudyError
 from experiments.gates.plates import ANSWERS
 from experiments.models import Session, Study
 from experiments.paradigms.screening import rule_word
+from experiments.pseudonyms import is_called, namer
 
 PER_PAGE = 50
 SORTS = {
@@ -121,7 +122,7 @@ def _is_listed(sitting: SessionRow) -> bool:
 
 
 def _called(study: Study, asked: str) -> list[UUID]:
-    """The sessions of people whose name, as an export or the terminal gives it, holds what is asked for, of
+    """The sessions of people whose name holds what is asked for, of
     those with such a note, and of those whom such a rule excluded. All names are keyed hashes, so they are
     worked out here."""
     name, word = namer(study), asked.casefold()
@@ -134,8 +135,7 @@ def _called(study: Study, asked: str) -> list[UUID]:
     return [
         pk
         for pk, pseudonym, reasons in rows.iterator(5000)
-        if word in name(pseudonym)
-        or str(pseudonym).startswith(word)
+        if is_called(name(pseudonym), pseudonym, word)
         or pk in noted
         or any(word in rule_word(reason["rule"]).casefold() for reason in reasons)
     ]

@@ -44,7 +44,7 @@ def live(request: HttpRequest, study: Study) -> HttpResponse:
 @require_safe
 def values(request: HttpRequest, study: Study) -> HttpResponse:
     """The values of every figure, as CSV."""
-    from analysis.exports.delimited import guarded
+    from analysis.exports.cells import guarded
 
     content = _content(request, study)
     response = HttpResponse(content_type="text/csv; charset=utf-8")

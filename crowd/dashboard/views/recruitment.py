@@ -32,7 +32,10 @@ from crowd.ground.amounts import cents_of, is_typed
 from crowd.ground.workers import asking_workers
 from crowd.joining.floods import floods, release
 from crowd.models import Posting
+from crowd.money.acts import accept_reward
 from crowd.money.cap import REASON_MIN, change_cap
+from crowd.money.hand import hands_of
+from crowd.money.standings import other_reward_of
 from crowd.people.decisions import record
 from crowd.platforms.base import PlatformError, Unsupported
 from experiments.errors import StudyError
@@ -137,8 +140,7 @@ def posting_close(request: HttpRequest, study: Study, posting: int) -> HttpRespo
     return study_response(request, study, "posting_close", content, current="recruitment")
 
 
-class CapForm(forms.Form):
-    amount = forms.CharField(max_length=40, error_messages={"required": "Give the new cap, as 120.00."})
+class ReasonForm(forms.Form):
     reason = forms.CharField(
         min_length=REASON_MIN,
         max_length=1000,
@@ -147,6 +149,34 @@ class CapForm(forms.Form):
             "min_length": f"Give the reason in at least {REASON_MIN} characters; the log keeps it.",
         },
     )
+
+
+class CapForm(ReasonForm):
+    amount = forms.CharField(max_length=40, error_messages={"required": "Give the new cap, as 120.00."})
+
+
+@study_page("pay")
+@require_http_methods(["GET", "HEAD", "POST"])
+def posting_reward(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
+    """Accepts the reward that the platform shows in place of the one that was offered. No platform is
+    asked."""
+    row = get_object_or_404(Posting.objects.select_related("study"), pk=posting, study=study)
+    if works_here(row):
+        raise Http404("No machine of this platform pays, so it shows no reward.")
+    form = ReasonForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            count = accept_reward(row, researcher_of(request).get_username(), form.cleaned_data["reason"])
+        except StudyError as error:
+            form.add_error("reason", str(error))
+        else:
+            messages.success(request, f"Accepted for {count} people; the log keeps your name and the reason.")
+            return redirect("dashboard:money", slug=study.slug)
+    hand = next((hand for hand in hands_of(row) if hand.kind == "reward"), None)
+    content = {"card": offered(study, [row])[0], "form": form, "reason_min": REASON_MIN, "hand": hand}
+    content["why"] = other_reward_of(row)
+    status = 400 if request.method == "POST" else 200
+    return study_response(request, study, "posting_reward", content, status=status, current="money")
 
 
 @study_page("pay")

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods
 from crowd.dashboard.access import researcher_of, study_page
 from crowd.dashboard.layout import study_response
 from crowd.dashboard.postings import mode_word, title_of
-from crowd.dashboard.sittings import SUBMISSION_WORDS, namer
+from crowd.dashboard.sittings import SUBMISSION_WORDS
 from crowd.ground.amounts import cents_of
 from crowd.ground.roles import demand
 from crowd.ground.workers import BrokerSilent, asking_workers
@@ -92,7 +92,7 @@ def work_content(
     return {
         "work": row,
         "remedies": remedies_of(study, row, researcher_of(request).get_username()),
-        "work_name": namer(study)(row.session.participant.pseudonym) if row.session else name_of(row),
+        "work_name": name_of(row),
         "work_where": title_of(row.posting.platform),
         "work_mode": mode_word(row.posting),
         "work_tone": row.posting.mode,

@@ -12,15 +12,18 @@ from crowd.models import Identity
 from crowd.people.privacy import Forgotten, forget, forget_due
 from crowd.platforms import PLATFORMS
 from experiments.management.base import StudyCommand, study_of
+from experiments.pseudonyms import is_called, namer
 from experiments.tokens import keyed_hash
 
 
 class Command(StudyCommand):
-    help = "Forget a person: by the participant's key of the dashboard, or by the platform's id."
+    help = "Forget a person: by the name that pages and terminal show, or by the platform's id."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug", nargs="?", help="only in this study; without it, in all")
-        parser.add_argument("--participant", help="the participant's key, as the dashboard shows it")
+        parser.add_argument(
+            "--participant", help="the name that pages and terminal show, or 8 or more of its digits"
+        )
         parser.add_argument("--platform", choices=list(PLATFORMS), help="whose id standard input gives")
         parser.add_argument("--realm", help="the register of the id, if it is not the platform's own")
         parser.add_argument("--responses", action="store_true", help="remove the answers as well")
@@ -46,7 +49,9 @@ class Command(StudyCommand):
         if options["participant"]:
             return self._by_key(people, options["participant"])
         if not options["platform"]:
-            raise CommandError("Say who: --participant KEY, or --platform NAME and the id on standard input.")
+            raise CommandError(
+                "Say who: --participant NAME, or --platform NAME and the id on standard input."
+            )
         # Read, not given as an argument: arguments stay in the shell's history and in the process list.
         person = sys.stdin.readline().strip()
         if not person:
@@ -56,13 +61,13 @@ class Command(StudyCommand):
         )
 
     def _by_key(self, people: QuerySet[Identity], key: str) -> QuerySet[Identity]:
-        wanted = key.replace("-", "").lower()
-        if len(wanted) < 8 or any(c not in "0123456789abcdef" for c in wanted):
-            raise CommandError(f"--participant {key[:40]!r}: give at least 8 characters of the key.")
+        word = key.strip().casefold()
+        if len(word.strip("p-")) < 8:
+            raise CommandError(f"--participant {key[:40]!r}: give the name, or 8 or more of its digits.")
         ids = [
-            pk
-            for pk, pseudonym in people.values_list("pk", "participant__pseudonym")
-            if pseudonym.hex.startswith(wanted)
+            row.pk
+            for row in people.select_related("study", "participant")
+            if is_called(namer(row.study)(row.participant.pseudonym), row.participant.pseudonym, word)
         ]
         if len(ids) > 1:
             raise CommandError(f"--participant {key!r} fits {len(ids)} people; give more characters.")

@@ -17,7 +17,7 @@ class Command(StudyCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug")
-        parser.add_argument("participant", help="the first 8 characters of the name in the terminal")
+        parser.add_argument("participant", help="the name that pages and terminal show, or a part of it")
         parser.add_argument("amount", help="as 1.50, in the study's currency")
         parser.add_argument("--kind", choices=list(GRANTS), default="compensation")
         parser.add_argument("--by", required=True, help="your name here: the decision is yours")

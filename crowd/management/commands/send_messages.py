@@ -28,7 +28,9 @@ class Command(StudyCommand):
         if to is not None:
             self._write(study, to, message, by)
         elif message or by:
-            raise CommandError("Say to whom: --to, with the first 8 characters of the name in the terminal.")
+            raise CommandError(
+                "Say to whom: --to, with the name that pages and terminal show, or a part of it."
+            )
         became = Counter(deliver(letter) for letter in waiting(study))
         if not became:
             self.stdout.write("No message waits.")

@@ -19,7 +19,7 @@ from crowd.ground import audit
 from crowd.ground.amounts import amount_of, is_typed
 from crowd.ground.locks import exclusive
 from crowd.models import Payout, Posting, Submission
-from crowd.money.acts import accept, pay_by_hand, send_again
+from crowd.money.acts import accept, accept_reward, pay_by_hand, send_again
 from crowd.money.books import books_of, write_books
 from crowd.money.hand import Hand, in_brief
 from crowd.money.plan import Plan
@@ -69,7 +69,12 @@ class Command(StudyCommand):
         ):
             parser.add_argument(flag, nargs="+", default=[], metavar="PARTICIPANT", help=text)
         parser.add_argument(
-            "--reason", default="", help="why, for --again and --accept; ledger and log keep it"
+            "--accept-reward",
+            action="store_true",
+            help="the reward that the platform shows now is to be paid, though another one was offered",
+        )
+        parser.add_argument(
+            "--reason", default="", help="why, for --again, --accept and --accept-reward; the log keeps it"
         )
         parser.add_argument(
             "--receipt", default="", help="how it was paid and where the proof is, for --by-hand"
@@ -92,7 +97,7 @@ class Command(StudyCommand):
         study = study_of(slug)
         postings = _chosen(study, platform, mode, options["pilot"])
         acts = Acts.of(options, by)
-        for flag, given in (("--total", total), (acts.flag, acts.names)):
+        for flag, given in (("--total", total), (acts.flag, acts.flag)):
             if given and len(postings) > 1:
                 raise CommandError(
                     f"{flag} is for one posting, and {slug} has {len(postings)}. Choose one with --platform, "
@@ -109,7 +114,7 @@ class Command(StudyCommand):
                         who,
                         held=held,
                         confirm=partial(_confirm, total=total) if yes else None,
-                        first=partial(acts.carry_out, posting, terminal) if acts.names else None,
+                        first=partial(acts.carry_out, posting, terminal) if acts.flag else None,
                     )
                 except UNREACHABLE as error:
                     troubles.append(_later(posting, error))
@@ -135,6 +140,7 @@ class Acts:
     @classmethod
     def of(cls, options: Mapping[str, Any], who: str) -> Acts:
         flags = {"--again": "reason", "--accept": "reason", "--by-hand": "receipt"}
+        flags["--accept-reward"] = "reason"
         given = [flag for flag in flags if options[flag.strip("-").replace("-", "_")]]
         if len(given) > 1:
             raise CommandError(f"{' and '.join(given)} are different decisions: give one at a time.")
@@ -146,10 +152,15 @@ class Acts:
             raise CommandError(
                 f"{flag} needs --by, your name, and --{flags[flag]}: the log keeps both. Nothing was sent."
             )
-        return cls(flag, tuple(options[flag.strip("-").replace("-", "_")]), who, text)
+        names = () if flag == "--accept-reward" else options[flag.strip("-").replace("-", "_")]
+        return cls(flag, tuple(names), who, text)
 
     def carry_out(self, posting: Posting, terminal: Terminal) -> None:
         """All of them or, if one cannot be done, none."""
+        if self.flag == "--accept-reward":
+            count = accept_reward(posting, self.who, self.text)
+            reward = amount_of(posting.accepted_cents or 0, posting.currency)
+            terminal.line(f"Accepted by {self.who}: a reward of {reward}, now due to {count} people.")
         with transaction.atomic():
             for name in self.names:
                 row = submission_named(posting.study, name)

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from crowd.platforms.base import Line, Payment, PlatformError, Posted, Prepared, Settled, Shown, Unread
 from crowd.platforms.mturk.decisions import CONTROL, ids_of, submission_of
@@ -90,7 +90,9 @@ class Bonuses:
         except TurkError as error:
             if is_replay(error):
                 return self._paid_before(payment, assignment_id)
-            return Settled(payment.reference, "unknown" if error.uncertain else "failed", str(error))
+            refused = error.permanent and not error.uncertain and not error.of_account
+            state: Literal["unknown", "failed"] = "unknown" if error.uncertain else "failed"
+            return Settled(payment.reference, state, str(error), is_refused=refused)
         return Settled(payment.reference, "sent")
 
     def _paid_before(self, payment: Payment, assignment_id: str) -> Settled:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from crowd.platforms.base import (
     Line,
@@ -65,7 +65,9 @@ class Decisions:
             try:
                 done.append(self._approved(posted, submission))
             except PlatformError as error:
-                done.append(Settled(submission, "unknown" if error.uncertain else "failed", str(error)))
+                refused = error.permanent and not error.uncertain and not error.of_account
+                state: Literal["unknown", "failed"] = "unknown" if error.uncertain else "failed"
+                done.append(Settled(submission, state, str(error), is_refused=refused))
                 if not error.permanent:
                     break
         return [*done, *(Settled(rest, "failed", done[-1].message) for rest in submissions[len(done) :])]

@@ -56,6 +56,8 @@ NO_KEYS = (NoCredentialsError, PartialCredentialsError)
 PEOPLE = frozenset(("WorkerId", "WorkerIds", "AssignmentId"))
 WORKER_ID = re.compile(r"\bA[A-Z0-9]{5,63}\b")
 LONG_MAX = 300
+OF_ACCOUNT = frozenset(("insufficientfunds", "accountsuspended", "accessdenied"))
+"""Refusals whose cause is the account."""
 
 
 class TurkError(PlatformError):
@@ -65,7 +67,8 @@ class TurkError(PlatformError):
     def __init__(
         self, message: str, *, permanent: bool, uncertain: bool, code: str = "", full: str = ""
     ) -> None:
-        super().__init__(message, permanent=permanent, uncertain=uncertain)
+        of_account = code in OF_ACCOUNT
+        super().__init__(message, permanent=permanent, uncertain=uncertain, of_account=of_account)
         self.code, self.full = code, full
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 from crowd.platforms.base import (
     Account,
@@ -25,6 +26,16 @@ from crowd.platforms.prolific.submissions import detail
 from crowd.platforms.prolific.wire import Refused, Wire, segment
 
 LINES_MAX = 200
+BEFORE_THE_WALLET = {
+    401: "No valid token was provided.",
+    404: "The resource does not exist.",
+    405: "You tried to access a resource with an invalid method.",
+}
+"""Answers to the paying call of which Prolific's page says what cannot be said of a call that reached the
+wallet (docs.prolific.com, Get started, API fundamentals, "Error codes"). Of 429 the page on high loads says
+that paying calls meet it at the wallet; of 400, 403, 422 and all others no page says whether anything was
+queued, and the call is "not idempotent" (API reference, "Pay bonuses"). After those the payments are
+unknown."""
 
 
 def as_lines(payments: Sequence[Payment]) -> str:
@@ -41,15 +52,30 @@ def prepare(wire: Wire, account: Account, posted: Posted, payments: Sequence[Pay
     data = wire.send("POST", "submissions/bonus-payments/", body).data
     if not isinstance(data, dict) or not data.get("id"):
         raise PlatformError("Prolific took the bonuses but did not name the batch. Nothing was paid.")
-    amount, wanted = whole(data.get("amount"), "amount"), sum(payment.cents for payment in payments)
+    fees = sum((exact(data.get(name) or 0, name) for name in ("fees", "vat")), Fraction(0))
+    amount, wanted = _amount(data, fees), sum(payment.cents for payment in payments)
     if amount != wanted or data.get("study", posted.external_id) != posted.external_id:
         raise PlatformError(
-            f"Prolific understood bonuses of {amount} minor units, not {wanted}. Nothing was paid.",
+            f"Prolific understood bonuses of {float(amount):g} minor units, not {wanted}. Nothing was paid.",
             permanent=True,
+            of_account=True,
         )
     # Fees are bookkeeping: a fraction counts as the next whole cent, once for the batch.
-    fees = sum((exact(data.get(name) or 0, name) for name in ("fees", "vat")), Fraction(0))
-    return Prepared(str(data["id"]), amount, math.ceil(fees))
+    return Prepared(str(data["id"]), wanted, math.ceil(fees))
+
+
+def _amount(data: Mapping[str, Any], fees: Fraction) -> Fraction:
+    """The sum that Prolific understood. Its reference calls `amount` a double or null; then the total less
+    fees and tax says it."""
+    if data.get("amount") is not None:
+        return Fraction(whole(data["amount"], "amount"))
+    if data.get("total_amount") is None:
+        raise PlatformError(
+            "Prolific took the bonuses without saying which sum it understood. Nothing was paid.",
+            permanent=True,
+            of_account=True,
+        )
+    return exact(data["total_amount"], "total_amount") - fees
 
 
 def pay(wire: Wire, prepared: Prepared, payments: Sequence[Payment]) -> list[Settled]:
@@ -65,9 +91,11 @@ def pay(wire: Wire, prepared: Prepared, payments: Sequence[Payment]) -> list[Set
     try:
         status = wire.send("POST", f"bulk-bonus-payments/{segment(prepared.external_id)}/pay/").status
     except Refused as refused:
-        if refused.uncertain:
-            return [Settled(payment.reference, "unknown", str(refused)) for payment in payments]
-        return [Settled(payment.reference, "failed", str(refused)) for payment in payments]
+        is_unsent = not refused.status and not refused.uncertain
+        if is_unsent or refused.status in BEFORE_THE_WALLET:
+            return [Settled(payment.reference, "failed", str(refused)) for payment in payments]
+        doubt = f"{refused} It may be paid all the same; the statement will show it."
+        return [Settled(payment.reference, "unknown", doubt) for payment in payments]
     if status != 202:
         doubt = f"Prolific answered {status} instead of 202. Look at its list of bonuses."
         return [Settled(payment.reference, "unknown", doubt) for payment in payments]

@@ -57,16 +57,25 @@ def _state(listed: Mapping[str, ListedSubmission], submission: str) -> str:
 def _send_approvals(wire: Wire, open_ones: Sequence[str]) -> dict[str, PlatformError]:
     """Sends them in chunks; returns which were refused, and why. Raises if nothing at all was sent."""
     refusals: dict[str, PlatformError] = {}
-    for start in range(0, len(open_ones), CHUNK):
-        chunk = open_ones[start : start + CHUNK]
+    chunks = [list(open_ones[start : start + CHUNK]) for start in range(0, len(open_ones), CHUNK)]
+    is_sent = False
+    while chunks:
+        chunk = chunks.pop(0)
         try:
             wire.send("POST", "submissions/bulk-approve/", {"submission_ids": chunk}, safe=True)
+            is_sent = True
         except PlatformError as error:
-            if not start and not error.uncertain and not error.permanent:
+            if not error.permanent and not error.uncertain and not is_sent and not refusals:
                 raise
             if not error.permanent:
-                return refusals | dict.fromkeys(open_ones[start:], error)
-            refusals |= dict.fromkeys(chunk, error)
+                rest = [each for part in (chunk, *chunks) for each in part]
+                return refusals | dict.fromkeys(rest, error)
+            if len(chunk) == 1 or error.of_account:
+                refusals |= dict.fromkeys(chunk, error)
+            else:
+                # One person's trouble is one person's: to approve twice pays once.
+                middle = len(chunk) // 2
+                chunks[:0] = [chunk[:middle], chunk[middle:]]
     return refusals
 
 
@@ -80,7 +89,7 @@ def _settled(submission: str, listed: ListedSubmission | None, refusal: Platform
     if listed.state != "awaiting":
         return Settled(submission, "failed", f"It cannot be approved: Prolific says {listed.raw}.")
     if refusal is not None and refusal.permanent and not refusal.uncertain:
-        return Settled(submission, "failed", str(refusal))
+        return Settled(submission, "failed", str(refusal), is_refused=not refusal.of_account)
     return Settled(submission, "unknown", str(refusal or "Prolific has not decided yet. Look again later."))
 
 

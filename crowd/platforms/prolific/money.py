@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypeGuard
+from typing import Any
 
 from crowd.platforms.base import Account, PlatformError, PostingSpec, Quote, Unsupported
 from crowd.platforms.prolific.specs import (
@@ -26,6 +27,7 @@ AUTOMATIC = (
 )
 AMOUNT_MAX = 10**12
 """No amount or count of Prolific's is as large, in minor units."""
+DIGITS = re.compile(r"-?[0-9]{1,13}(\.[0-9]{1,6})?")
 
 
 def major(cents: int) -> str:
@@ -36,25 +38,30 @@ def major(cents: int) -> str:
 def whole(value: Any, name: str) -> int:
     """What a person gets or is offered, as an int. Prolific's schema says float; a fraction is refused, not
     rounded."""
-    if not is_number(value) or value != int(value):
+    amount = number(value)
+    if amount is None or amount != int(amount):
         raise PlatformError(
             f"Prolific says {name} = {str(value)[:40]}, which is no whole number.", permanent=True
         )
-    return int(value)
+    return int(amount)
 
 
 def exact(value: Any, name: str) -> Fraction:
     """What the platform takes for itself: 0 or more, and it may have a fraction."""
-    if not is_number(value) or value < 0:
+    amount = number(value)
+    if amount is None or amount < 0:
         raise PlatformError(f"Prolific says {name} = {str(value)[:40]}, which is no amount.", permanent=True)
-    return Fraction(value)
+    return Fraction(amount)
 
 
-def is_number(value: Any) -> TypeGuard[int | Decimal]:
-    """Whether an answer holds a number that can be an amount, a count or a time."""
-    return (
-        not isinstance(value, bool) and isinstance(value, int | Decimal) and -AMOUNT_MAX < value < AMOUNT_MAX
-    )
+def number(value: Any) -> Decimal | None:
+    """The amount, count or time that an answer holds, as a number or as the digits of one; None if it holds
+    neither."""
+    if isinstance(value, str) and DIGITS.fullmatch(value):
+        value = Decimal(value)
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        return None
+    return Decimal(value) if -AMOUNT_MAX < value < AMOUNT_MAX else None
 
 
 def balance(wire: Wire, account: Account) -> tuple[str, int | None]:
@@ -66,8 +73,8 @@ def balance(wire: Wire, account: Account) -> tuple[str, int | None]:
     currency = data.get("currency_code") if isinstance(data, dict) else None
     if not isinstance(currency, str):
         raise PlatformError("Prolific does not say in which currency the workspace is held.", permanent=True)
-    held = data.get("available_balance")
-    return currency.upper(), math.floor(held) if is_number(held) else None
+    held = number(data.get("available_balance"))
+    return currency.upper(), None if held is None else math.floor(held)
 
 
 def currency_of(wire: Wire, account: Account, wanted: str) -> int | None:
@@ -136,8 +143,8 @@ def _calculated(wire: Wire, spec: PostingSpec) -> int:
     """Rewards with fee and VAT of this account, as Prolific itself calculates them."""
     body = {"reward": spec.reward_cents, "total_available_places": spec.places}
     data = wire.send("POST", "study-cost-calculator/", body, reads=True).data
-    total = data.get("total_cost") if isinstance(data, dict) else None
-    if not is_number(total):
+    total = number(data.get("total_cost")) if isinstance(data, dict) else None
+    if total is None:
         raise PlatformError("Prolific's cost calculator gives no total_cost.", permanent=True)
     return math.ceil(Fraction(total))
 
@@ -187,8 +194,8 @@ def _eligible(wire: Wire, account: Account, spec: PostingSpec) -> Iterator[str]:
         if not refused.permanent:
             raise
         return
-    count = data.get("count") if isinstance(data, dict) else None
-    if is_number(count):
+    count = number(data.get("count")) if isinstance(data, dict) else None
+    if count is not None:
         people = f"{int(count)} people" if count >= COUNTED_FROM else f"fewer than {COUNTED_FROM} people"
         yield f"Prolific counts {people} who may take part, for {spec.places} places."
 

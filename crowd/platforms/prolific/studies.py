@@ -246,13 +246,15 @@ class Studies:
             # All places are filled: more can be added, unless it was stopped.
             state = "closed" if facts.get(STOPPED) else "open"
         taken = study.get("places_taken", study.get("number_of_submissions"))
+        pays = _pays(study)
         return Posted(
             external_id=str(study["id"]),
             state=state,
             raw=printable(raw)[:40],
             places=whole(study.get("total_available_places"), "total_available_places"),
             taken=whole(taken or 0, "places_taken"),
-            facts={**facts, **_pays(study)},
+            facts={**facts, **pays},
+            reward_cents=pays.get(REWARD),
             names=(str(study["id"]), *facts.get(PARTS, ())),
             address=f"{app_of(self.account.site)}/researcher/workspaces/studies/{study['id']}",
         )

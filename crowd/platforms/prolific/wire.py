@@ -6,7 +6,7 @@ import json
 import logging
 import re
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
@@ -30,6 +30,8 @@ BODY_MAX = 32 * 1024 * 1024
 """The largest answer that is read, in bytes."""
 WORDS_MAX = 400
 TIMEOUT = httpx.Timeout(30.0, connect=10.0, pool=10.0)
+OF_ACCOUNT = (401, 403)
+"""Refusals of the token or of its rights."""
 IDS = re.compile(r"\b[0-9a-f]{20,}\b")
 
 Wait = Callable[[float], object]
@@ -47,8 +49,16 @@ class Refused(PlatformError):
         retry_after_s: float | None = None,
         permanent: bool = False,
         uncertain: bool = False,
+        about: Collection[str] = (),
     ) -> None:
-        super().__init__(message, permanent=permanent, uncertain=uncertain)
+        super().__init__(
+            message,
+            permanent=permanent,
+            uncertain=uncertain,
+            of_account=status in OF_ACCOUNT,
+            is_busy=status == 429,
+            about=about,
+        )
         self.status, self.retry_after_s = status, retry_after_s
 
 
@@ -292,6 +302,7 @@ def _refusal(what: str, response: httpx.Response, content: bytes) -> Refused:
         permanent=status < 500 and status not in (408, 429),
         # A redirect or a late time-out says nothing about the effect.
         uncertain=status < 400 or status == 408 or status >= 500,
+        about=IDS.findall(content.decode(errors="replace")),
     )
 
 

@@ -33,6 +33,10 @@ def set_up(world: World, study_id: str, csv: str) -> Batch:
             read.append((submission.id, minor(amount)))
     if wrong:
         raise Refused(400, {"csv_bonuses": wrong})
+    refused = {each for each, _ in read if each in world.unpayable}
+    if refused and not all(world.unpayable[each] for each in refused):
+        raise Refused(400, "Some of these bonuses cannot be paid.")
+    strangers += sorted(refused)
     if strangers:
         raise Refused(400, f"These ids have not taken part in the study: {', '.join(strangers)}")
     fees = [world.purse.fees_on(cents) for _, cents in read]

@@ -121,6 +121,30 @@ class Control:
             self.world.purse.fund(cents)
             return {"balance": self.world.purse.balance}
 
+    def refuse(self, submission: str, names: bool = True) -> Json:
+        """From now on no bonus can be set up for this submission; the refusal `names` it, or does not."""
+        with self.world.lock:
+            self.world.submission(submission)
+            self.world.unpayable[submission] = names
+            return {"unpayable": len(self.world.unpayable)}
+
+    def raise_reward(self, posting: str, cents: int) -> Json:
+        """The researcher raises the reward on the platform's own page."""
+        with self.world.lock:
+            study = self.world.study(posting)
+            if cents < study.cents:
+                raise Refused(400, "A reward cannot be lowered.")
+            study.sent["reward"] = cents
+            return self._told_study(study)
+
+    def call_by(self, status: str, submission: str = "", posting: str = "") -> Json:
+        """The platform calls a submission or a study by another status than it is documented to have; empty:
+        by its own again."""
+        with self.world.lock:
+            named = self.world.submission(submission).id if submission else self.world.study(posting).id
+            self.world.called_by[named] = status
+            return {"called_by": status}
+
     def group(self, name: str, people: Sequence[str] = ()) -> Json:
         """A new participant group of these people."""
         with self.world.lock:
@@ -231,6 +255,7 @@ class Control:
 
 VERBS = {
     "advance": "advance",
+    "call_by": "call_by",
     "complete": "complete",
     "deliver": "deliver",
     "faults": "faults",
@@ -239,6 +264,8 @@ VERBS = {
     "message": "message",
     "people": "people",
     "preview": "preview",
+    "raise_reward": "raise_reward",
+    "refuse": "refuse",
     "return": "give_back",
     "start": "start",
     "state": "state",

@@ -11,6 +11,7 @@ from crowd.rehearsal.prolific.world import World
 from crowd.rehearsal.serving import Answer, Asked
 
 CHANGES = frozenset({"POST", "PATCH", "PUT", "DELETE"})
+AMOUNTS: tuple[Fault, ...] = ("null_amount", "text_amount")
 PAGED = frozenset({"submissions.list", "studies.of_project"})
 ODD: tuple[dict[str, Any], ...] = (
     {"id": None},
@@ -30,14 +31,20 @@ def meets(fault: Fault, operation: str, method: str) -> bool:
         return method in CHANGES
     if fault == "odd_row":
         return operation == "submissions.list"
+    if fault in AMOUNTS:
+        return operation == "bonuses.create"
     return operation in PAGED if fault == "repeated_page" else operation == "bonuses.pay"
 
 
 def malformed(world: World, fault: Fault, request: Asked, answer: Answer) -> Answer:
-    """The answer with an odd row, or with a next page that is itself."""
-    if fault not in ("odd_row", "repeated_page") or answer.status != 200:
+    """The answer with an odd row, with a next page that is itself, or with amounts of another type."""
+    if fault not in ("odd_row", "repeated_page", *AMOUNTS) or answer.status not in (200, 201):
         return answer
     page = json.loads(answer.body)
+    if fault == "null_amount":
+        page["amount"] = None
+    if fault == "text_amount":
+        page |= {name: str(page[name]) for name in ("amount", "fees", "vat", "total_amount")}
     if fault == "odd_row" and page["results"]:
         draw = world.draw("odd-rows")
         row = page["results"][int(draw.integers(len(page["results"])))]

@@ -30,6 +30,13 @@ from crowd.rehearsal.serving import Answer, Asked, Call, serving
 
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 RETRY_AFTER_S = 1
+LATE_REFUSALS = (
+    Refused(429, "Request was throttled.", "Too many requests"),
+    Refused(400, "Your balance is being verified.", "Bad request"),
+    Refused(403, "This action is not allowed.", "Forbidden"),
+    Refused(422, "The payment cannot be processed.", "Unprocessable"),
+)
+"""Answers of which no page of the platform says that the wallet was not reached."""
 COMPLETE_PATH = "/submissions/complete"
 
 
@@ -82,10 +89,14 @@ class Simulator:
         elif fault == "5xx_before":
             with self.world.lock:
                 reply = api.outage(self.world, 503)
-        elif fault == "late_effect":
+        elif fault in ("late_effect", "refused_late"):
             late = partial(api.answer, self.world, request, self.handlers)
             self.clock.after(self.faults.late_s, late)
             reply = Answer(504)
+            if fault == "refused_late":
+                with self.world.lock:
+                    number = int(self.world.draw("late refusals").integers(len(LATE_REFUSALS)))
+                    reply = api.refusal(self.world, LATE_REFUSALS[number])
         else:
             if fault in ("other_amount", "one_sum"):
                 bonuses.mark(self.world, named["batch"], fault)

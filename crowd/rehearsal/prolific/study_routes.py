@@ -19,7 +19,7 @@ def full(world: World, study: Study) -> dict[str, Any]:
     return {
         **deepcopy(study.sent),
         "id": study.id,
-        "status": world.shown(study.status),
+        "status": world.shown(study.status, study.id),
         "is_ready_to_publish": bool(study.codes),
         "researcher": {"id": RESEARCHER},
         "currency_code": world.purse.currency,

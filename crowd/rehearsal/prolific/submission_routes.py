@@ -32,7 +32,7 @@ def row(world: World, submission: Submission) -> dict[str, Any]:
     return {
         "id": submission.id,
         "participant_id": submission.person,
-        "status": world.shown(submission.status),
+        "status": world.shown(submission.status, submission.id),
         "started_at": _moment(submission.started_at),
         "completed_at": _moment(submission.completed_at),
         "study_code": submission.entered_code or None,
@@ -47,7 +47,7 @@ def detail(world: World, submission: Submission) -> dict[str, Any]:
         "participant": submission.person,
         "study_id": submission.part or submission.study,
         "parent_study_id": submission.study if submission.part else None,
-        "status": world.shown(submission.status),
+        "status": world.shown(submission.status, submission.id),
         "started_at": _moment(submission.started_at),
         "completed_at": _moment(submission.completed_at),
         "entered_code": submission.entered_code or None,

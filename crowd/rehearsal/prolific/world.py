@@ -69,6 +69,10 @@ class World:
     groups: dict[str, Group] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
+    called_by: dict[str, str] = field(default_factory=dict)
+    """Submission or study -> a status of no documentation that it is shown with."""
+    unpayable: dict[str, bool] = field(default_factory=dict)
+    """Submissions of which no bonus can be set up -> whether the refusal names them."""
     listeners: list[Callable[[str, dict[str, Any]], None]] = field(default_factory=list)
     projects: tuple[str, ...] = (FIRST_PROJECT, REHEARSAL)
     _draws: dict[str, Any] = field(default_factory=dict)
@@ -101,8 +105,10 @@ class World:
         for listener in self.listeners:
             listener(event_type, members)
 
-    def shown(self, status: str) -> str:
+    def shown(self, status: str, named: str = "") -> str:
         """The status that a request reads: now and then a passing one, if configured."""
+        if self.called_by.get(named):
+            return self.called_by[named]
         share = self.options.transient_share
         return "PROCESSING" if share and self.draw("transient").random() < share else status
 

@@ -54,12 +54,12 @@ def test_it_writes_major_units(cents: int, text: str) -> None:
     assert major(cents) == text
 
 
-@pytest.mark.parametrize("value", [5, Decimal("5"), Decimal("5.0"), Decimal("5.00")])
+@pytest.mark.parametrize("value", [5, Decimal("5"), Decimal("5.0"), Decimal("5.00"), "5", "5.00"])
 def test_it_reads_whole_numbers_in_any_notation(value: object) -> None:
     assert whole(value, "amount") == 5
 
 
-@pytest.mark.parametrize("value", [Decimal("5.5"), "5", None, True, [5], 5.0])
+@pytest.mark.parametrize("value", [Decimal("5.5"), "5.5", "five", " 5", "５", "", None, True, [5], 5.0])
 def test_it_refuses_an_amount_that_is_no_whole_number(value: object) -> None:
     with pytest.raises(PlatformError, match="amount"):
         whole(value, "amount")
@@ -88,11 +88,14 @@ def test_it_announces_bonuses_and_compares_the_sum() -> None:
         batch(3),  # read as major units
         batch(30_000),  # read as cents times cents
         batch(299),
-        batch("300"),
+        batch("299"),
+        batch("three hundred"),
         batch(None),
+        batch(None, total_amount=299),
+        batch(None, total_amount="all"),
         batch(300.5),
         batch(300, fees=-1),
-        batch(300, fees="50"),
+        batch(300, fees="some"),
         batch(300, vat=[10]),
         batch(300, study="another"),
         said({"amount": 300}, 201),
@@ -169,14 +172,16 @@ def test_it_does_not_repeat_an_announcement() -> None:
         (said({}, 201), "unknown"),
         (said({}, 302, Location="/again"), "unknown"),
         (said({}, 307, Location="/again"), "unknown"),
-        (said({}, 400), "failed"),
         (said({}, 401), "failed"),
-        (said({}, 402), "failed"),
-        (said({}, 403), "failed"),
         (said({}, 404), "failed"),
-        (said({}, 409), "failed"),
-        (said({}, 429), "failed"),
-        (said({}, 429, Retry_After="1"), "failed"),
+        (said({}, 405), "failed"),
+        (said({}, 400), "unknown"),
+        (said({}, 402), "unknown"),
+        (said({}, 403), "unknown"),
+        (said({}, 409), "unknown"),
+        (said({}, 422), "unknown"),
+        (said({}, 429), "unknown"),
+        (said({}, 429, Retry_After="1"), "unknown"),
         (said({}, 408), "unknown"),
         (said({}, 500), "unknown"),
         (said({}, 502), "unknown"),

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from uuid import UUID
 
 from django.conf import settings
 
@@ -35,3 +38,16 @@ class Pseudonyms:
     def fingerprint(self) -> str:
         """Shows whether two exports used the same key, without revealing the key."""
         return hashlib.sha256(b"fingerprint" + self.key).hexdigest()[:16]
+
+
+def namer(study: Study) -> Callable[[object], str]:
+    """Pseudonym of a participant -> their one name: on the pages, in the terminal, in logs, and in an export
+    without a release."""
+    return partial(Pseudonyms.of(study, ""), "p")
+
+
+def is_called(name: str, pseudonym: UUID, word: str) -> bool:
+    """Whether a part of the name was given, in lower case, or the beginning of the stored pseudonym, as logs
+    of before 2026-12 have it."""
+    stored = word.replace("-", "")
+    return word in name or (len(stored) >= 6 and pseudonym.hex.startswith(stored))
