@@ -38,6 +38,12 @@ def test_it_is_ready_with_rows_and_pictures(store_folder: Path) -> None:
     assert asked() == (200, [])
 
 
+def test_a_full_disk_is_not_ready(store_folder: Path, settings: Any) -> None:
+    settings.DISK_FREE_MIN_MB = shutil.disk_usage(settings.VAR_DIR).total // 2**20 + 1
+    status, missing = asked()
+    assert status == 503 and missing and all(name.startswith("disk of ") for name in missing)
+
+
 def test_a_store_that_is_not_mounted_is_named(store_folder: Path) -> None:
     stored.opened()
     newest = Stimulus.objects.order_by("-pk")[0].image_file

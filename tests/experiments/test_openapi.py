@@ -118,6 +118,16 @@ def test_it_publishes_every_call_and_no_other() -> None:
     assert served.status_code == 200 and calls == EXPECTED_PATHS
 
 
+@pytest.mark.django_db
+def test_it_makes_the_schema_once_for_each_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made anew it takes as long as many answers of a person, and anybody may ask."""
+    first = {form: Client().get("/api/schema/", {"format": form}).content for form in ("json", "yaml")}
+    monkeypatch.setattr("crowd.urls.SchemaGenerator", None)
+    for form, content in first.items():
+        reply = Client().get("/api/schema/", {"format": form})
+        assert reply.status_code == 200 and reply.content == content
+
+
 def test_it_promises_no_field_that_would_unblind() -> None:
     """`exit.method` is the way back to the platform; a review shows another person's `answer`."""
     named = {

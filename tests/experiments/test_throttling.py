@@ -38,6 +38,12 @@ def test_it_slows_one_session_down_and_no_other(still: list[float]) -> None:
     assert Session.objects.count() == 0
 
 
+def test_one_session_is_counted_under_one_key_however_its_header_is_spelled() -> None:
+    spellings = ("Bearer a", "bearer a", "BEARER a", "Bearer  a", "bEaReR a ", "Bearer a")
+    replies = [Client().get("/api/session/", headers={"Authorization": each}) for each in spellings]
+    assert [reply.status_code for reply in replies] == [401] * 5 + [429]
+
+
 def test_it_answers_a_page_without_an_origin() -> None:
     """A platform's sandboxed frame asks from abroad, first whether it may."""
     asked = {"Origin": "null", "Access-Control-Request-Method": "POST"}

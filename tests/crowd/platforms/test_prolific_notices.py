@@ -47,6 +47,13 @@ def test_it_reads_headers_in_any_case() -> None:
     assert read_notice(lower, BODY, SECRET, NOW) == read_notice(headers(), BODY, SECRET, NOW)
 
 
+def test_it_reads_the_commas_of_the_published_example() -> None:
+    with_commas = {name: f"{value}," for name, value in headers().items()}
+    assert read_notice(with_commas, BODY, SECRET, NOW) == read_notice(headers(), BODY, SECRET, NOW)
+    with pytest.raises(BadNotice, match="signature"):
+        read_notice(headers(f"{SIGNATURE[:-2]}A=,"), BODY, SECRET, NOW)
+
+
 def test_it_says_which_study_changed() -> None:
     body = b'{"event_type": "study.status.change", "resource_id": "abc", "metadata": "m", "status": "ACTIVE"}'
     assert read_notice(headers(signed(body)), body, SECRET, NOW) == [
