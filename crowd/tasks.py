@@ -30,15 +30,18 @@ def confirm_arrival(posting_id: int, sealed: str) -> None:
     """Asks a platform about a person who has just come. If it fails, the sync does the same."""
     from crowd.ground.connections import posted_of, service_of
     from crowd.joining.asking import unsealed
+    from crowd.joining.limits import note_answered
     from crowd.platforms.base import ListedSubmission
     from crowd.recruiting.arrivals import note, note_answer
 
     posting = Posting.objects.select_related("study").get(id=posting_id)
     try:
-        listed = service_of(posting).submission(posted_of(posting), unsealed(sealed))
+        submission = unsealed(sealed)
+        listed = service_of(posting).submission(posted_of(posting), submission)
     except (PlatformError, Unsupported, StudyError) as error:
         log.warning("An arrival could not be confirmed: %s", error)
         return
+    note_answered(posting, submission)
     note_answer(posting, has_answered=True)
     if isinstance(listed, ListedSubmission):
         note(posting, listed)

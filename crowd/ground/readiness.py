@@ -34,7 +34,7 @@ class Needed:
 
 def ready(request: HttpRequest) -> JsonResponse:
     """200 if this process can serve people, else 503; by name what is missing, and nothing else."""
-    missing = [part.name for part in needed() if not part.is_ready]
+    missing = [part.name for part in [*needed(), *disks()] if not part.is_ready]
     return JsonResponse({"ready": not missing, "missing": missing}, status=503 if missing else 200)
 
 
@@ -46,7 +46,7 @@ def needed() -> list[Needed]:
         parts.append(_pictures())
     if settings.CELERY_BROKER_URL:
         parts.append(_broker())
-    return [*parts, *(disk for disk in disks() if not disk.is_ready)]
+    return parts
 
 
 def workers(within_s: float = ANSWER_S, at_most: int | None = None) -> Needed:

@@ -14,7 +14,7 @@ from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
 
 from crowd.ground.connections import open_service, posted_of, site_of
-from crowd.joining.limits import is_first, may_ask
+from crowd.joining.limits import may_ask, note_answered, was_answered
 from crowd.models import Posting, Submission
 from crowd.platforms.base import ListedSubmission, PlatformError, Posted, Site, Unread
 from crowd.recruiting import arrivals
@@ -54,7 +54,7 @@ def impatient(seconds: float) -> None:
 def ask_soon(posting: Posting, submission: str) -> Submission | None:
     """Asks about an arrival: a worker, if there is one, else here. The row of a submission that is listed, if
     that is known at once."""
-    if not may_ask(posting, "joins", ASKED_PER_MINUTE) or not is_first(posting, submission):
+    if was_answered(posting, submission) or not may_ask(posting, "joins", ASKED_PER_MINUTE):
         return None
     if settings.CELERY_BROKER_URL:
         _senders.submit(_send, settings.CELERY_BROKER_URL, posting.pk, submission)
@@ -74,6 +74,7 @@ def told(posting: Posting, submission: str) -> Told:
     """Asks the platform itself, within the deadline, and stores what it says."""
     answer = _asked(posting, submission)
     if answer.has_answered:
+        note_answered(posting, submission)
         arrivals.note_answer(posting, has_answered=True)
     row = arrivals.note(posting, answer.listed) if answer.listed is not None else None
     return Told(answer.has_answered, row)

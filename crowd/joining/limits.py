@@ -8,6 +8,7 @@ counted today cannot be joined with tomorrow's, nor with another study's.
 from __future__ import annotations
 
 import ipaddress
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -120,13 +121,26 @@ def may_ask(posting: Posting, moment: Literal["joins", "leaves"], most: int) -> 
     return _add(None, name, minute, "joins") <= most
 
 
-def is_first(posting: Posting, submission: str) -> bool:
-    """Whether the platform was not asked about this submission within these two minutes: the next sync tells
-    the rest."""
+def was_answered(posting: Posting, submission: str) -> bool:
+    """Whether the platform answered about this submission within these two minutes: the next sync tells the
+    rest."""
+    name, since = _asked_about(posting, submission)
+    if SHARED in settings.CACHES:
+        with suppress(RedisError, OSError):
+            return caches[SHARED].get(_key("joins", name, since)) is not None
+    return JoinCount.objects.filter(sender=name, minute=since).exists()
+
+
+def note_answered(posting: Posting, submission: str) -> None:
+    """Notes that the platform answered."""
+    name, since = _asked_about(posting, submission)
+    _add(None, name, since, "joins")
+
+
+def _asked_about(posting: Posting, submission: str) -> tuple[str, datetime]:
     now = timezone.now()
     since = now.replace(minute=now.minute - now.minute % 2, second=0, microsecond=0)
-    name = keyed_hash("asked about", str(posting.pk), submission)[:HASH_LENGTH]
-    return _add(None, name, since, "joins") == 1
+    return keyed_hash("asked about", str(posting.pk), submission)[:HASH_LENGTH], since
 
 
 def purge() -> None:
@@ -139,7 +153,7 @@ def purge() -> None:
 def _add(study: Study | None, sender: str, minute: datetime, column: str) -> int:
     if SHARED in settings.CACHES:
         try:
-            number = _add_cached(f"{column}:{sender}:{minute:%d%H%M}")
+            number = _add_cached(_key(column, sender, minute))
         except (RedisError, OSError):
             pass  # The database counts instead: a store that fails must not keep people out.
         else:
@@ -147,6 +161,10 @@ def _add(study: Study | None, sender: str, minute: datetime, column: str) -> int
                 _add_stored(study, sender, minute, column, 1 if number == 1 else EVERY)
             return number
     return _add_stored(study, sender, minute, column, 1)
+
+
+def _key(column: str, sender: str, minute: datetime) -> str:
+    return f"{column}:{sender}:{minute:%d%H%M}"
 
 
 def _add_cached(key: str) -> int:

@@ -113,8 +113,10 @@ def _offered(posting: Posting) -> int:
 
 def _is_silent(posting: Posting) -> bool:
     """Whether the platform cannot be asked, or was not asked for long."""
-    heard = posting.synced_at or posting.created_at
-    return posting.silent_at is not None or heard < timezone.now() - timedelta(seconds=SILENT_S)
+    # Without a broker there is no beat: lists are read by hand, if at all.
+    heard = posting.synced_at or (posting.created_at if settings.CELERY_BROKER_URL else None)
+    is_old = heard is None or heard < timezone.now() - timedelta(seconds=SILENT_S)
+    return is_old or posting.silent_at is not None
 
 
 def _listed_without_place(posting: Posting) -> int:

@@ -15,7 +15,7 @@ import yaml
 from django.core.management import CommandError, call_command
 from pydantic import ValidationError
 
-from analysis.exports import delimited, manifest
+from analysis.exports import cells, manifest
 from analysis.exports.base import ExportError
 from analysis.exports.release import Request, export_study
 from experiments.models import Gate, Study
@@ -177,7 +177,7 @@ def test_pandas_and_r_read_ratings_from_minus_2_to_2_as_numbers(
 ) -> None:
     """Without options; with an apostrophe in front of what looks like a formula they were texts."""
     if is_guarded:
-        monkeypatch.setattr(delimited, "PLAIN", re.compile(r"(?!)"))
+        monkeypatch.setattr(cells, "PLAIN", re.compile(r"(?!)"))
     study = opened()
     full(study)
     gates = list(Gate.objects.filter(kind="questions_before").order_by("pk"))

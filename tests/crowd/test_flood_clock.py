@@ -146,6 +146,8 @@ def test_nobody_whom_the_platform_lists_waits_for_those_whom_it_does_not(
     with simulated("prolific") as sim:
         clock.sim = sim
         offered = publish_posting(study, "prolific", "rehearsal", site=sim.url, places=count)
+        # There is no broker here, without which no list is read by itself.
+        assert tasks.sync_postings() == 1
         pages = [invented(n, offered, address_of(rng), clock) for n in range(20 * flood)]
         listed: list[Page] = []
         seconds = 0

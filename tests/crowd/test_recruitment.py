@@ -301,10 +301,16 @@ def test_it_opens_no_replacement_while_the_platform_says_what_nobody_knows() -> 
             held(posting, sim, verdict)
         sim.control("call_by", status="UNDER INVESTIGATION", posting=posting.external_id)
         assert look(posting).error == ""
-        assert Posting.objects.get().places == 4 and hands_of(Posting.objects.get()) == []
+        (hand,) = hands_of(Posting.objects.get())
+        assert Posting.objects.get().places == 4 and not hand.is_trouble
         Posting.objects.update(unclear_at=timezone.now() - timedelta(hours=25))
         (hand,) = hands_of(Posting.objects.get())
-        assert "'UNDER INVESTIGATION'" in hand.why and "No replacement is offered meanwhile" in hand.why
+        assert hand.is_trouble and "UNDER INVESTIGATION" in hand.why
+        assert "No replacement is offered meanwhile" in hand.why
+            hand.is_trouble
+            and "'UNDER INVESTIGATION'" in hand.why
+            and "No replacement is offered meanwhile" in hand.why
+        )
         sim.control("call_by", status="", posting=posting.external_id)
         assert "2 replacements opened." in look(posting).changes
         assert Posting.objects.get().places == 6 and hands_of(Posting.objects.get()) == []
