@@ -307,10 +307,6 @@ def test_it_opens_no_replacement_while_the_platform_says_what_nobody_knows() -> 
         (hand,) = hands_of(Posting.objects.get())
         assert hand.is_trouble and "UNDER INVESTIGATION" in hand.why
         assert "No replacement is offered meanwhile" in hand.why
-            hand.is_trouble
-            and "'UNDER INVESTIGATION'" in hand.why
-            and "No replacement is offered meanwhile" in hand.why
-        )
         sim.control("call_by", status="", posting=posting.external_id)
         assert "2 replacements opened." in look(posting).changes
         assert Posting.objects.get().places == 6 and hands_of(Posting.objects.get()) == []
