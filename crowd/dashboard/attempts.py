@@ -4,7 +4,6 @@ out."""
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
@@ -15,7 +14,7 @@ from django.core.exceptions import ValidationError
 from redis.exceptions import RedisError
 from rest_framework.request import Request
 
-from experiments.api.addresses import client_address
+from experiments.api.addresses import around, client_address
 from experiments.tokens import keyed_hash
 
 WITHIN_S = 900
@@ -48,18 +47,12 @@ class PatientForm(AuthenticationForm):
     def _counted(self) -> list[tuple[str, int]]:
         name = str(self.cleaned_data.get("username", "")).casefold()
         address = client_address(cast("Request", self.request)) if self.request is not None else ""
-        places = [(address, 1), *((network, WIDE) for network in _around(address))]
+        network = around(address, 48)
+        places = [(address, 1), *([(network, WIDE)] if network else [])]
         counted = [("login:" + keyed_hash("login", "name", name, place), n * OF_NAME) for place, n in places]
         return counted + [
             ("login:" + keyed_hash("login", "address", place), n * OF_ADDRESS) for place, n in places if place
         ]
-
-
-def _around(address: str) -> list[str]:
-    """The network of 48 bits around an address of IPv6, which one customer may have."""
-    with suppress(ValueError):
-        return [str(ipaddress.IPv6Network(address).supernet(new_prefix=48))]
-    return []
 
 
 def _times(key: str) -> int:

@@ -7,7 +7,6 @@ counted today cannot be joined with tomorrow's, nor with another study's.
 
 from __future__ import annotations
 
-import ipaddress
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,6 +20,7 @@ from redis.exceptions import RedisError
 
 from crowd.models import JoinCount, Posting
 from experiments import holds
+from experiments.api.addresses import around
 from experiments.errors import TooMany
 from experiments.models import Study
 from experiments.selectors import definition_of
@@ -51,12 +51,10 @@ class Sender:
     def wider(self, study: Study | None) -> tuple[str, str]:
         """The networks of 56 and 48 bits that an address of IPv6 is in, as they are counted today; empty for
         others."""
-        try:
-            address = ipaddress.IPv6Network(self.address)
-        except ValueError:
-            return "", ""
         today = str(timezone.now().date())
-        part, network = (_hashed(today, study, str(address.supernet(new_prefix=bits))) for bits in (56, 48))
+        part, network = (
+            _hashed(today, study, wide) if (wide := around(self.address, bits)) else "" for bits in (56, 48)
+        )
         return part, network
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
 from typing import Any, Literal
@@ -25,12 +25,10 @@ from crowd.models import Payout, PayoutBatch, Posting
 from crowd.money.cap import over_cap, rates_of, spent
 from crowd.money.plan import Payable, Plan
 from crowd.platforms import traits_of
-from crowd.platforms.base import Payment, PlatformError, Prepared, Service, Settled, Unsupported
+from crowd.platforms.base import ALL_REFUSED, Payment, PlatformError, Prepared, Service, Settled, Unsupported
 
 State, Batch = Payout.State, PayoutBatch.State
 BONUSES_MAX = 200
-ALIKE = 5
-"""So many payments that are all refused with one sentence have one cause, which is none of their people."""
 
 
 @dataclass(slots=True)
@@ -182,7 +180,7 @@ class _Run:
         self._write(
             batch,
             chunk,
-            [Settled(by_submission.get(s.reference, ""), s.state, s.message) for s in settled],
+            [replace(s, reference=by_submission.get(s.reference, "")) for s in settled],
         )
 
     def pay(self, chunk: Sequence[Payable]) -> None:
@@ -196,8 +194,8 @@ class _Run:
                 break
             except (PlatformError, Unsupported) as error:
                 more = self._refused(accepted, error)
-                if len(more) == len(chunk) >= ALIKE and len(set(more.values())) == 1:
-                    # All alike: the cause is none of theirs.
+                if len(more) == len(chunk) >= ALL_REFUSED:
+                    # Refused to all: the cause is none of theirs.
                     raise
                 refused |= more
                 if not more:

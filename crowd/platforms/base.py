@@ -99,6 +99,10 @@ class Unsupported(Exception):
     """A platform cannot express what was asked of it. Nothing was sent; the message says what to do."""
 
 
+ALL_REFUSED = 5
+"""If so many payments or more are all refused, the cause is none of their people."""
+
+
 class PlatformError(Exception):
     """A call to a platform failed.
 

@@ -62,5 +62,14 @@ def _grouped(address: Address) -> str:
     return str(ipaddress.ip_network((address, NETWORK_BITS), strict=False))
 
 
+def around(address: str, bits: int) -> str:
+    """The network of so many bits around an address of IPv6, as `client_address` gives it; empty for
+    others."""
+    try:
+        return str(ipaddress.IPv6Network(address).supernet(new_prefix=bits))
+    except ValueError:
+        return ""
+
+
 def _is_inside(address: Address) -> bool:
     return any(address in network for network in INSIDE)

@@ -5,27 +5,32 @@ import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
 from analysis.tables import read_frames
+from crowd import tasks
 from crowd.ground import connections
 from crowd.models import Payout, PayoutBatch, Posting, Submission
 from crowd.money.hand import hands_of
 from crowd.money.statement import name_of
 from crowd.people.remedies import submission_named
+from crowd.platforms.base import ALL_REFUSED
 from crowd.platforms.prolific.bonuses import BEFORE_THE_WALLET
 from crowd.rehearsal import prolific
 from crowd.rehearsal.faults import ALL, KINDS, LATER
+from crowd.rehearsal.prolific import bonuses as simulated_bonuses
+from crowd.rehearsal.prolific import submission_states
 from crowd.rehearsal.prolific.control import VERBS
 from crowd.rehearsal.prolific.records import Refused
-from crowd.rehearsal.prolific.reference import OPEN
 from experiments.errors import StudyError
 from experiments.models import Study
-from experiments.pseudonyms import Pseudonyms
+from experiments.pseudonyms import Pseudonyms, is_called
 from tests.crowd import paid
+from tests.crowd.reference import OPEN
 
 pytestmark = pytest.mark.django_db
 HOUR_S = 3600
@@ -141,6 +146,82 @@ def test_refused_people_are_named_and_all_others_paid_in_the_same_run(named: boo
         stage.sim.world.unpayable.clear()
         assert paid.settle(stage.study) == ""
         assert [stage.paid(row)[1] for row in rows] == [[] if row is rows[0] else [20] for row in rows]
+
+
+def test_a_refused_approval_is_named_and_all_others_are_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    approve = submission_states.bulk_approve
+
+    def refuse(world: Any, submissions: list[Any]) -> None:
+        if bad in {each.id for each in submissions}:
+            raise Refused(400, "One of them cannot be approved.", "Validation error")
+        approve(world, submissions)
+
+    with paid.offered(paid.paying()) as stage:
+        rows = [stage.person() for _ in range(7)]
+        bad = list(stage.sim.control.state()["submissions"])[4]
+        monkeypatch.setattr(submission_states, "bulk_approve", refuse)
+        for _ in range(2):
+            sentence = paid.settle(stage.study)
+            assert "1 not paid" in sentence and sentence.count("Prolific refuses this payment") == 1
+            assert lines(stage) == [("refused", name_of(rows[4]))]
+            assert [stage.paid(row)[0] for row in rows] == [0 if row is rows[4] else 140 for row in rows]
+
+
+@pytest.mark.parametrize("count", [4, 6])
+def test_what_is_refused_to_all_is_pinned_on_none_of_them(count: int) -> None:
+    """Of a few it cannot be told, and each is named."""
+    with paid.offered(paid.paying()) as stage:
+        rows = [stage.person(matches=4) for _ in range(count)]
+        for submission in stage.sim.control.state()["submissions"]:
+            stage.sim.control.refuse(submission, False)
+        assert "Some of these bonuses cannot be paid" in paid.settle(stage.study)
+        assert len(lines(stage)) == (count if count < ALL_REFUSED else 0)
+        assert all(stage.paid(row) == (140, []) for row in rows)
+
+
+def test_parts_are_paid_when_only_the_whole_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_up = simulated_bonuses.set_up
+
+    def refuse(world: Any, study: str, csv: str) -> Any:
+        if len(csv.splitlines()) > 3:
+            raise Refused(400, "This is too much at once.", "Validation error")
+        return set_up(world, study, csv)
+
+    with paid.offered(paid.paying()) as stage:
+        rows = [stage.person(matches=4) for _ in range(7)]
+        monkeypatch.setattr(simulated_bonuses, "set_up", refuse)
+        assert paid.settle(stage.study) == ""
+        assert [stage.paid(row) for row in rows] == [(140, [20])] * 7
+        paid.agree(stage)
+
+
+def test_a_page_s_total_pays_rewards_although_bonuses_lack_money() -> None:
+    with paid.offered(paid.paying()) as stage:
+        rows = [stage.person(matches=4) for _ in range(3)]
+        paid.settle(stage.study, yes=False)
+        stage.sim.control.fund(-int(stage.sim.control.state()["available"]) + 10)
+        tasks.pay_batch(stage.posting.pk, "grace", 479)
+        assert [stage.paid(row) for row in rows] == [(0, [])] * 3
+        tasks.pay_batch(stage.posting.pk, "grace", 480)
+        assert [stage.paid(row) for row in rows] == [(140, [])] * 3
+        assert "are missing" in Posting.objects.get().sync_error
+
+
+def test_a_row_that_cannot_be_read_is_not_gone() -> None:
+    with paid.offered(paid.paying()) as stage:
+        row = stage.person()
+        assert paid.settle(stage.study) == ""
+        for _ in range(4):
+            stage.sim.faults.forced = ["odd_row"]
+            paid.settle(stage.study)
+            assert "gone" not in {kind for kind, _ in lines(stage)}
+        assert stage.sim.faults.met["odd_row"] >= 3 and stage.paid(row) == (140, [])
+
+
+def test_hyphens_name_no_person() -> None:
+    name, pseudonym = "p-0123456789abcdef", UUID(int=7)
+    assert is_called(name, pseudonym, "3456") and is_called(name, pseudonym, "00000000-0000")
+    assert not any(is_called(name, pseudonym, word) for word in ("--------", "0-0-0", "fedc"))
 
 
 def test_a_cause_of_the_account_is_told_once_and_names_nobody() -> None:

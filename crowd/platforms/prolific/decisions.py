@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from crowd.platforms.base import BadOptions, ListedSubmission, PlatformError, Posted, Settled, Unread
+from crowd.platforms.base import (
+    ALL_REFUSED,
+    BadOptions,
+    ListedSubmission,
+    PlatformError,
+    Posted,
+    Settled,
+    Unread,
+)
 from crowd.platforms.prolific.specs import estimated_minutes
 from crowd.platforms.prolific.submissions import detail, state_of, submissions
 from crowd.platforms.prolific.wire import PAUSES_S, Wire, segment
@@ -76,6 +84,10 @@ def _send_approvals(wire: Wire, open_ones: Sequence[str]) -> dict[str, PlatformE
                 # One person's trouble is one person's: to approve twice pays once.
                 middle = len(chunk) // 2
                 chunks[:0] = [chunk[:middle], chunk[middle:]]
+    if len(refusals) == len(open_ones) >= ALL_REFUSED:
+        # Refused to all: the cause is the account's.
+        for refusal in refusals.values():
+            refusal.of_account = True
     return refusals
 
 
