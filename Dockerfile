@@ -1,9 +1,10 @@
 # Legible: web, worker and beat are one image with three commands (docker-compose.yml).
 FROM node:22-slim AS page
-WORKDIR /page
+WORKDIR /page/frontend
 COPY frontend/package.json frontend/package-lock.json ./
 RUN npm ci --no-audit --no-fund
 COPY frontend ./
+COPY experiments/wording/words /page/experiments/wording/words
 RUN npm run build
 
 FROM python:3.12-slim AS packages
@@ -16,7 +17,7 @@ RUN pip install --no-cache-dir -c constraints.txt uv \
  && uv pip install --torch-backend $TORCH -c constraints.txt torch
 COPY pyproject.toml README.md LICENSE ./
 # The requirements alone, so that a change of the code does not install them again.
-RUN python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; o = p['optional-dependencies']; print(*p['dependencies'], *o['server'], *o['transformers'], sep='\n')" > wanted.txt \
+RUN python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; o = p['optional-dependencies']; print(*p['dependencies'], *o['server'], *o['transformers'], *o['units'], *o['heic'], sep='\n')" > wanted.txt \
  && uv pip install -c constraints.txt -r wanted.txt
 
 FROM python:3.12-slim
@@ -29,7 +30,7 @@ COPY stimuli ./stimuli
 COPY experiments ./experiments
 COPY analysis ./analysis
 COPY crowd ./crowd
-COPY --from=page /page/dist ./frontend/dist
+COPY --from=page /page/frontend/dist ./frontend/dist
 USER legible
 VOLUME /data
 EXPOSE 8000

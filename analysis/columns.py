@@ -10,12 +10,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from analysis.timing import FRAMES_MIN, Timing
+from analysis.timing_and_visual_angle import FRAMES_MIN, Timing
 from experiments.kinds import KINDS
 from experiments.kinds.base import INSTRUCTED, REPEAT, Column, Dtype, Phase
 from experiments.paradigms import PARADIGMS, get_paradigm
 
-__all__ = ["TABLES", "UNITS", "Asked", "Column", "Dtype", "codebook", "columns_of", "names"]
+__all__ = ["TABLES", "UNITS", "CodebookQuestion", "Column", "Dtype", "codebook", "columns_of", "names"]
 
 STUDY = Column("study", "text", "Slug of the study.")
 PERSON = Column("participant", "text", "Keyed pseudonym of a person; the same within one release only.")
@@ -33,6 +33,7 @@ ARRIVAL = Column(
     "unverified is in no main result; empty for previews.",
     levels=("verified", "unverified", "unconfirmable"),
 )
+WHO = (STUDY, PERSON, SESSION, ORIGIN)
 CONDITION = Column("condition", "text", "Level of the manipulated factor: baseline, control, or a method.")
 ROLES = tuple(dict.fromkeys(role for name in PARADIGMS for role in get_paradigm(name).roles))
 ROLE = Column("role", "text", "Part that the condition plays.", levels=ROLES)
@@ -55,10 +56,7 @@ PHASE = Column("phase", "text", "Part of the block.", levels=get_args(Phase))
 KIND = Column("kind", "text", "Kind of trial.", levels=tuple(KINDS))
 
 TRIALS = (
-    STUDY,
-    PERSON,
-    SESSION,
-    ORIGIN,
+    *WHO,
     CONDITION,
     ROLE,
     ARM,
@@ -283,10 +281,7 @@ STIMULI = (
 )
 
 QUESTIONS = (
-    STUDY,
-    PERSON,
-    SESSION,
-    ORIGIN,
+    *WHO,
     Column("when", "text", "Before or after the trials, or in the quiz.", levels=("before", "after", "quiz")),
     Column("attempt", "integer", "Try at the page, from 0."),
     Column("question", "text", "Id of the question in the definition."),
@@ -297,10 +292,7 @@ QUESTIONS = (
 )
 
 GATES = (
-    STUDY,
-    PERSON,
-    SESSION,
-    ORIGIN,
+    *WHO,
     Column("gate", "text", "Kind of gate. Those of a check of colour vision are in no export."),
     Column("attempt", "integer", "Try at the gate, from 0."),
     Column("passed", "flag", "Whether the try passed; empty if nothing is judged."),
@@ -309,10 +301,7 @@ GATES = (
 )
 
 EVENTS = (
-    STUDY,
-    PERSON,
-    SESSION,
-    ORIGIN,
+    *WHO,
     Column("kind", "text", "Kind of event."),
     Column("trial_index", "integer", "Position of the trial in the slot's plan; empty outside the trials."),
     Column("at_ms", "integer", "On the page's clock, which begins anew when the page is loaded.", "ms"),
@@ -321,10 +310,7 @@ EVENTS = (
 )
 
 OPENINGS = (
-    STUDY,
-    PERSON,
-    SESSION,
-    ORIGIN,
+    *WHO,
     Column("trial_index", "integer", "Position in the slot's plan of the trial that was open."),
     Column("at_ms", "integer", "On the page's clock, which begins anew when the page is loaded.", "ms"),
     Column("duration_ms", "integer", "Until the reservoir was closed on the same page.", "ms"),
@@ -358,30 +344,22 @@ PLANS = (
     Column("extra", "json", "What only this kind of trial needs."),
 )
 
-TABLES: dict[str, tuple[Column, ...]] = {
-    "trials": TRIALS,
-    "participants": PARTICIPANTS,
-    "stimuli": STIMULI,
-    "questions": QUESTIONS,
-    "gates": GATES,
-    "events": EVENTS,
-    "openings": OPENINGS,
-    "plans": PLANS,
+_WITH_UNITS = {
+    "trials": (TRIALS, "answer"),
+    "participants": (PARTICIPANTS, "sitting"),
+    "stimuli": (STIMULI, "picture"),
+    "questions": (QUESTIONS, "answer to a question"),
+    "gates": (GATES, "try at a gate"),
+    "events": (EVENTS, "event"),
+    "openings": (OPENINGS, "opening of the reservoir"),
+    "plans": (PLANS, "planned trial of every slot"),
 }
-UNITS = {
-    "trials": "one row per answer",
-    "participants": "one row per sitting",
-    "stimuli": "one row per picture",
-    "questions": "one row per answer to a question",
-    "gates": "one row per try at a gate",
-    "events": "one row per event",
-    "openings": "one row per opening of the reservoir",
-    "plans": "one row per planned trial of every slot",
-}
+TABLES: dict[str, tuple[Column, ...]] = {table: columns for table, (columns, _) in _WITH_UNITS.items()}
+UNITS = {table: f"one row per {unit}" for table, (_, unit) in _WITH_UNITS.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CodebookQuestion:
     """A question of the study or of its quiz; `levels` in the declared order."""
 
     id: str
@@ -414,7 +392,7 @@ def names(table: str, extra: Sequence[Column] = ()) -> tuple[str, ...]:
     return tuple(column.name for column in columns_of(table, extra))
 
 
-def codebook(extra: Sequence[Column] = (), asked: Sequence[Asked] = ()) -> list[dict[str, str]]:
+def codebook(extra: Sequence[Column] = (), asked: Sequence[CodebookQuestion] = ()) -> list[dict[str, str]]:
     """One row per column of every table, in the order of the files, then one per question that was asked."""
     return [
         {

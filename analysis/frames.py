@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
-from analysis.columns import Asked, Column, Dtype, columns_of, names
+from analysis.columns import CodebookQuestion, Column, Dtype, columns_of, names
 
 # Texts are stored alike whether or not pyarrow, which is for exports alone, is installed.
 pd.set_option("mode.string_storage", "python")
@@ -44,7 +44,7 @@ class Tables(Protocol):
     def listed(self) -> tuple[str, ...]: ...
 
     @property
-    def asked(self) -> Sequence[Asked]: ...
+    def asked(self) -> Sequence[CodebookQuestion]: ...
 
     @property
     def is_public(self) -> bool: ...
@@ -85,7 +85,7 @@ def parts(
         yield frame(table, [], extra, held)
 
 
-def streamed(
+def whole_table(
     table: str,
     rows: Rows,
     extra: Sequence[Column] = (),
@@ -93,7 +93,7 @@ def streamed(
     held: Collection[str] = (),
 ) -> pd.DataFrame:
     """The whole table from a stream."""
-    return joined(parts(table, rows, extra, size, held))
+    return join_parts(parts(table, rows, extra, size, held))
 
 
 class Pieces:
@@ -106,12 +106,12 @@ class Pieces:
     def add(self, part: pd.DataFrame) -> None:
         for name, series in part.items():
             pieces, is_text = self._columns[str(name)], series.dtype == DTYPES["text"]
-            pieces.append(self._shared(series) if is_text else series)
+            pieces.append(self._share_texts(series) if is_text else series)
             # Many small pieces would lie scattered in memory that cannot be given back once they are joined.
             while len(pieces) > 1 and len(pieces[-2]) <= len(pieces[-1]):
                 pieces[-2:] = [pd.concat(pieces[-2:], ignore_index=True)]
 
-    def _shared(self, texts: pd.Series) -> pd.Series:
+    def _share_texts(self, texts: pd.Series) -> pd.Series:
         codes, distinct = pd.factorize(texts)
         objects = [self._known.setdefault(text, text) for text in distinct]
         return pd.Series(np.array(objects, dtype=object)[codes], dtype=DTYPES["text"])
@@ -123,7 +123,7 @@ class Pieces:
         return pd.DataFrame(columns, copy=False)
 
 
-def joined(of: Iterable[pd.DataFrame]) -> pd.DataFrame:
+def join_parts(of: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """The whole table from its parts, of which there is at least one."""
     pieces = Pieces()
     for part in of:
@@ -186,7 +186,7 @@ class Frames:
         return tuple(self.tables)
 
     @property
-    def asked(self) -> Sequence[Asked]:
+    def asked(self) -> Sequence[CodebookQuestion]:
         """Questions are in a table of their own, which is not analysed."""
         return ()
 

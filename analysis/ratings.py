@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.frames import Frames
-from analysis.stats.agreement import modes
-from analysis.stats.results import Floats
+from analysis.stats.intervals_and_checks import Floats
+from analysis.stats.ratings.agreement import modes
 from experiments.paradigms.rating import RatingQuestion
 
 SCALE = (1, 2, 3, 4, 5)
@@ -118,7 +118,7 @@ def missing_shares(rows: pd.DataFrame) -> pd.DataFrame:
     return 1 - counts.div(explained, axis=0)
 
 
-def repeated(rows: pd.DataFrame) -> pd.DataFrame:
+def repeated_anchors(rows: pd.DataFrame) -> pd.DataFrame:
     """Anchors that a person rated in an earlier and in a later session: columns participant, item,
     condition, question, first, later; the first and the last time."""
     anchors = rows[rows["is_anchor"]].sort_values(["sitting", "trial_index"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from analysis.refresh import refresh_all
+from analysis.stored_reports.refresh import refresh_all
 
 
 @shared_task(name="analysis.tasks.refresh_reports")  # type: ignore[untyped-decorator]

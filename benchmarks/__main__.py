@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import desk, pictures, preference, rendering, serving, study, volume
+from benchmarks import desk, pictures, preference, reading, rendering, serving, study, volume
 from benchmarks.methods import METHODS
 from benchmarks.serving import LATER
 from benchmarks.tables import (
@@ -17,12 +20,15 @@ from benchmarks.tables import (
     show_beside,
     show_desk,
     show_preference,
+    show_reading,
     show_rendering,
     show_study,
     show_volume,
+    table,
 )
 
-PARTS = ("serving", "rendering", "study", "volume", "desk", "preference")
+Found = TypeVar("Found")
+PARTS = ("serving", "rendering", "study", "volume", "desk", "preference", "reading")
 SHARE_GOAL, CPU_GOAL_MS, PADDING_GOAL_MS = 0.6, 2.0, 1.0
 
 
@@ -38,28 +44,30 @@ def main() -> int:
     serve, render = _serving_plan(parser, options), _rendering_plan(parser, options)
     build = _study_plan(parser, options)
     console = Console(width=140)
-    if options.only in (None, "serving"):
+    chosen = PARTS if options.only is None else (options.only,)
+    if "serving" in chosen:
         _serving(console, serve)
-    if options.only in (None, "rendering"):
+    if "rendering" in chosen:
         _rendering(console, render)
-    if options.only in (None, "study"):
-        with console.status("") as status:
-            built = study.measure(build, status.update)
-        show_study(console, built)
-    if options.only in (None, "volume"):
-        with console.status("") as status:
-            taken, sides = volume.measure(status.update)
+    if "study" in chosen:
+        show_study(console, _watch(console, partial(study.measure, build)))
+    if "volume" in chosen:
+        taken, sides = _watch(console, volume.measure)
         show_volume(console, taken)
         show_beside(console, sides)
-    if options.only in (None, "desk"):
-        with console.status("") as status:
-            pages = desk.measure(status.update)
-        show_desk(console, pages)
-    if options.only in (None, "preference"):
-        with console.status("") as status:
-            measured = preference.measure(status.update)
-        show_preference(console, measured)
+    if "desk" in chosen:
+        show_desk(console, _watch(console, desk.measure))
+    if "preference" in chosen:
+        show_preference(console, _watch(console, preference.measure))
+    if "reading" in chosen:
+        show_reading(console, _watch(console, reading.measure))
     return 0
+
+
+def _watch(console: Console, measure: Callable[[Callable[[str], None]], Found]) -> Found:
+    """What is measured; meanwhile the terminal says what is being done."""
+    with console.status("") as status:
+        return measure(status.update)
 
 
 def _serving_options(parser: argparse._ArgumentGroup) -> None:
@@ -126,8 +134,7 @@ def _rendering_plan(parser: argparse.ArgumentParser, options: argparse.Namespace
 def _rendering(console: Console, plan: rendering.Plan) -> None:
     for name in plan.networks:
         for device, called in rendering.devices():
-            with console.status("") as status:
-                measured = rendering.measure(name, device, plan, status.update)
+            measured = _watch(console, partial(rendering.measure, name, device, plan))
             show_rendering(console, measured, rendering.NETWORKS[name], called)
 
 
@@ -171,29 +178,23 @@ def _pictures(console: Console, plan: serving.Plan, shown: list[pictures.Picture
 
 def _serving_table(plan: serving.Plan, measured: list[serving.Measured]) -> Table:
     processes = "1 process" if plan.workers == 1 else f"{plan.workers} processes"
-    table = Table(
-        title=f"Serving: {plan.people} respondents at once, gunicorn with {processes}, PostgreSQL with "
+    heads = (
+        *("", "responses", "per s", "p50 ms", "p95 ms", "p99 ms"),
+        *("server CPU ms", "database ms", "client ms"),
+    )
+    rows = [
+        (
+            row.name, row.count,
+            *(f"{value:.0f}" for value in (row.rate, row.p50_ms, row.p95_ms, row.p99_ms)),
+            *(f"{value:.2f}" for value in (row.server_ms, row.database_ms, row.client_ms)),
+        )
+        for row in measured
+    ]  # fmt: skip
+    title = (
+        f"Serving: {plan.people} respondents at once, gunicorn with {processes}, PostgreSQL with "
         f"synchronous commit, {os.cpu_count()} cores shared with the client"
     )
-    for head in (
-        "",
-        "responses",
-        "per s",
-        "p50 ms",
-        "p95 ms",
-        "p99 ms",
-        "server CPU ms",
-        "database ms",
-        "client ms",
-    ):
-        table.add_column(head, justify="left" if not head else "right")
-    for row in measured:
-        table.add_row(
-            row.name, f"{row.count}", f"{row.rate:.0f}",
-            *(f"{value:.0f}" for value in (row.p50_ms, row.p95_ms, row.p99_ms)),
-            *(f"{value:.2f}" for value in (row.server_ms, row.database_ms, row.client_ms)),
-        )  # fmt: skip
-    return table
+    return table(title, heads, rows)
 
 
 if __name__ == "__main__":

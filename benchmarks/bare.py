@@ -13,7 +13,7 @@ from crowd.urls import urlpatterns as served
 from experiments.api.media import pictures_of
 from experiments.models import Session
 from experiments.tokens import MEDIA_ID_LENGTH
-from stimuli.store.media import read_media
+from stimuli.store.media_access import read_media
 
 # The same columns, indexes and foreign keys as the table that it stands for.
 CREATE = """

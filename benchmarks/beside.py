@@ -48,11 +48,11 @@ def plain(package: Path) -> Outcome:
 
 def tests(package: Path) -> Outcome:
     """The same numbers by our reading and our tests."""
-    from analysis.exports.study_file import read_study_file, read_tables
+    from analysis.exports.study_facts_file import read_study_file, read_tables
     from analysis.reports import READ
-    from analysis.reports.accuracy import person_scores
-    from analysis.stats.anova import one_way
-    from analysis.stats.posthoc import tukey_kramer
+    from analysis.reports.utility.accuracy_anova import person_scores
+    from analysis.stats.means.anova import one_way
+    from analysis.stats.means.tukey_and_corrections import tukey_kramer
 
     people, _ = person_scores(read_tables(package, read_study_file(package), READ))
     groups = {str(name): given["accuracy"].to_numpy() for name, given in people.groupby("condition")}

@@ -83,5 +83,4 @@ class Cost:
 
     @classmethod
     def decode(cls, line: str) -> Cost:
-        values = json.loads(line)
-        return cls(**{field.name: values[field.name] for field in fields(cls)})
+        return cls(**json.loads(line))

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from experiments.kinds.base import Choice
 from experiments.models import Condition, Participant, Session, Slot, Study, Trial
-from experiments.opening import accepted_values
+from experiments.opening.opening import accepted_values
 from experiments.paradigms.base import PlannedTrial
 from experiments.tokens import hash_token, new_media_id, new_token
 

@@ -7,9 +7,7 @@ payment on Prolific: good for the time of pages, not for inference.
 from __future__ import annotations
 
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -17,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 
 from benchmarks import volume
+from benchmarks.processes import run
 from tests import services
 
 PEOPLE = (12, 10_000)
@@ -44,16 +43,8 @@ def measure(say: Callable[[str], None]) -> list[Page]:
             env = volume.environment(folder)
             services.migrate(env)
             say(f"pages with {people:,} people")
-            done = subprocess.run(
-                [sys.executable, "-m", "benchmarks.desk", str(people)],
-                cwd=services.ROOT,
-                env={**os.environ, **env},
-                capture_output=True,
-                text=True,
-            )
-        if done.returncode:
-            raise RuntimeError(f"The pages with {people} people failed:\n{done.stderr[-4000:]}")
-        pages += [Page(**row) for row in json.loads(done.stdout)]
+            _, told = run(["-m", "benchmarks.desk", str(people)], env)
+        pages += [Page(**row) for row in json.loads(told)]
     return pages
 
 
@@ -65,7 +56,7 @@ def pages_of(people: int) -> Iterator[Page]:
     from django.test.utils import CaptureQueriesContext
     from django.urls import reverse
 
-    from analysis.refresh import refresh_report
+    from analysis.stored_reports.refresh import refresh_report
     from crowd.dashboard.layout import TABS
     from experiments.models import Session, Study
 

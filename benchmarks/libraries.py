@@ -68,32 +68,17 @@ def setting(predictor: TorchPredictor, rows: int, device: str) -> Setting:
     return Setting(module, predictor.layer_module(), predictor.layouts[predictor.layer], heads[-1], rows)
 
 
-def _saliency(on: Setting, image: Tensor, target: int) -> float:
-    from captum.attr import Saliency
+def _captum(name: str, batch: str = "", **given: object) -> Callable[[Setting, Tensor, int], float]:
+    """A method of captum; `batch` is its name for the rows of an inner batch."""
 
-    Saliency(on.module).attribute(image[None], target=target)
-    return 1
+    def run(on: Setting, image: Tensor, target: int) -> float:
+        import captum.attr
 
+        more = given | ({batch: on.rows} if batch else {})
+        getattr(captum.attr, name)(on.module).attribute(image[None], target=target, **more)
+        return 1
 
-def _gradient_x_input(on: Setting, image: Tensor, target: int) -> float:
-    from captum.attr import InputXGradient
-
-    InputXGradient(on.module).attribute(image[None], target=target)
-    return 1
-
-
-def _integrated_gradients(on: Setting, image: Tensor, target: int) -> float:
-    from captum.attr import IntegratedGradients
-
-    IntegratedGradients(on.module).attribute(
-        image[None],
-        baselines=0.0,
-        target=target,
-        n_steps=50,
-        method="riemann_trapezoid",
-        internal_batch_size=on.rows,
-    )
-    return 1
+    return run
 
 
 def _smooth_grad(on: Setting, image: Tensor, target: int) -> float:
@@ -202,13 +187,6 @@ def _factorization(on: Setting, image: Tensor, target: int) -> float:
     return 1
 
 
-def _guided(on: Setting, image: Tensor, target: int) -> float:
-    from captum.attr import GuidedBackprop
-
-    GuidedBackprop(on.module).attribute(image[None], target=target)
-    return 1
-
-
 def _rise(on: Setting, image: Tensor, target: int) -> float:
     """A plain loop, one mask at a time, 4,000 in all."""
     draws = torch.Generator().manual_seed(3)
@@ -264,9 +242,11 @@ def _shap(on: Setting, image: Tensor, target: int) -> float:
 
 
 LIBRARIES: dict[str, Callable[[Setting, Tensor, int], float]] = {
-    "saliency": _saliency,
-    "gradient_x_input": _gradient_x_input,
-    "integrated_gradients": _integrated_gradients,
+    "saliency": _captum("Saliency"),
+    "gradient_x_input": _captum("InputXGradient"),
+    "integrated_gradients": _captum(
+        "IntegratedGradients", "internal_batch_size", baselines=0.0, n_steps=50, method="riemann_trapezoid"
+    ),
     "smooth_grad": _smooth_grad,
     "occlusion": _occlusion,
     "grad_cam": _grad_cam,
@@ -281,7 +261,7 @@ LIBRARIES: dict[str, Callable[[Setting, Tensor, int], float]] = {
     "full_grad": _cam("FullGrad"),
     "ablation_cam": _ablation_cam,
     "score_cam": _score_cam,
-    "guided_backprop": _guided,
+    "guided_backprop": _captum("GuidedBackprop"),
     "rise": _rise,
     "lime_image": _lime,
     "shap_partition": _shap,

@@ -58,16 +58,12 @@ class Respondent(asyncio.Protocol):
             self.finished.set_exception(error or ConnectionError("the server closed a connection"))
 
 
-def _same(respondent: Respondent) -> Respondent:
-    return respondent
-
-
 async def run(host: str, port: int, people: list[list[bytes]]) -> dict[str, Any]:
     """Connects all respondents, then lets them begin at once."""
     loop, latencies_ms, statuses = asyncio.get_running_loop(), list[float](), Counter[str]()
     everybody = [Respondent(requests, latencies_ms, statuses) for requests in people]
     for respondent in everybody:
-        await loop.create_connection(partial(_same, respondent), host, port)
+        await loop.create_connection(partial(lambda each: each, respondent), host, port)
     start, cpu = time.perf_counter(), time.process_time()
     for respondent in everybody:
         respondent.send()

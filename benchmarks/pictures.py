@@ -54,8 +54,8 @@ def drawings(picture_px: int = 320, input_px: int = 224) -> list[Drawing]:
     """The network's view as it is, as it was drawn before people saw anything else, and what they see now."""
     from stimuli.predictors.framing import Framing
     from stimuli.render import heatmap, png
-    from stimuli.render.canvas import PIXELS_PER_CSS, drawn_on, shown_picture
     from stimuli.render.recipe import Canvas, RenderSpec
+    from stimuli.render.view_placement import PIXELS_PER_CSS, drawn_on, shown_picture
     from stimuli.types import WHOLE, PixelAttribution
 
     framing, longest_px, recipe = Framing(), PIXELS_PER_CSS * picture_px, RenderSpec()
@@ -132,7 +132,7 @@ def _requests(on: Stage, path: str, references: Sequence[str]) -> list[str]:
 
 
 def _alone(contents: Sequence[bytes], references: Sequence[str]) -> tuple[float, float]:
-    from experiments.servings import serving
+    from experiments.opening.picture_lengths import serving
 
     room = max(len(content) for content in contents)
     pairs = [(content, reference) for reference in references for content in contents]
@@ -148,7 +148,7 @@ def _rows(contents: Sequence[bytes], people: int, trials_each: int) -> list[list
     from experiments.tokens import media_reference
     from stimuli.models import Stimulus
     from stimuli.store.files import view_file
-    from stimuli.store.media import current_store
+    from stimuli.store.media_access import current_store
 
     stimuli = []
     for content in contents:

@@ -8,9 +8,7 @@ encoder and the embeddings of the two ways are drawn: good for time and memory, 
 from __future__ import annotations
 
 import json
-import os
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-ROOT = Path(__file__).parent.parent
+from benchmarks.processes import run
+
 ROWS, HELD_SHARE, COLUMNS = 21_000, 0.1, 1050
 QUESTIONS, SEEDS = 6, 5
 COMPARED_EPOCHS = 1
@@ -62,23 +61,21 @@ class Preference:
 def measure(say: Callable[[str], None]) -> Preference:
     with tempfile.TemporaryDirectory(prefix="legible-preference-") as folder:
         say("embedding")
-        bare_s, embedding_s = json.loads(_run("embedding", folder))
+        bare_s, embedding_s = _run("embedding", folder)
         sides, answers = [], []
         for side in ("together", "alone"):
             say(f"{QUESTIONS * SEEDS} heads {side}")
-            sides.append(Fitted(**json.loads(_run(side, folder))))
+            sides.append(Fitted(**_run(side, folder)))
             answers.append(np.load(Path(folder) / f"{side}.npy"))
         say("the whole fit of a twin")
-        whole = Fitted(**json.loads(_run("twin", folder)))
+        whole = Fitted(**_run("twin", folder))
     difference = float(np.abs(answers[0] - answers[1]).max())
     return Preference(PICTURES, bare_s, embedding_s, sides[0], sides[1], difference, whole)
 
 
-def _run(side: str, folder: str) -> str:
-    command = [sys.executable, "-m", "benchmarks.preference", side, folder]
-    env = {**os.environ, "OMP_NUM_THREADS": str(CORES), "DJANGO_SETTINGS_MODULE": "crowd.settings"}
-    made = subprocess.run(command, cwd=ROOT, env=env, check=True, capture_output=True, text=True)
-    return made.stdout.strip().splitlines()[-1]
+def _run(side: str, folder: str) -> Any:
+    env = {"OMP_NUM_THREADS": str(CORES), "DJANGO_SETTINGS_MODULE": "crowd.settings"}
+    return json.loads(run(["-m", "benchmarks.preference", side, folder], env)[1])
 
 
 def embedding() -> tuple[float, float]:
@@ -129,7 +126,7 @@ def drawn() -> tuple[NDArray[np.float32], NDArray[np.float64]]:
 
 def heads(side: str) -> tuple[Any, NDArray[np.float64]]:
     """The scorers of one epoch, and the ratings that they predict for the held out rows."""
-    from stimuli.preference.scorer import PreferenceScorer
+    from stimuli.preference.scorer_estimator import PreferenceScorer
 
     X, y = drawn()
     y = np.repeat(y, SEEDS, axis=1)
@@ -156,7 +153,7 @@ def twin(folder: Path) -> Any:
 
     django.setup()
     from analysis.preference.fitting import FitPlan, fit
-    from analysis.preference.rated import from_twin
+    from analysis.preference.rated_explanations import from_twin
     from stimuli.preference.encoders import Histograms
 
     plan = FitPlan(split="released", runs=SEEDS)

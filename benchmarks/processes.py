@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+ROOT = Path(__file__).parent.parent
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -46,3 +52,37 @@ def loads(pid: int, library: str) -> bool:
 def rss_mb(pid: int) -> float:
     """Memory of the family that lies in RAM, in MB; pages that they share are counted once for each."""
     return sum(int(fields[21]) for member in family(pid) if (fields := _fields(member))) * PAGE_BYTES / 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Peak memory in MiB, seconds by the clock and of the processor of one program on a study of so many
+    answers."""
+
+    peak_mib: float
+    wall_s: float
+    cpu_s: float
+    side: str = ""
+    answers: int = 0
+
+
+def run(arguments: list[str], env: Mapping[str, str]) -> tuple[Taken, str]:
+    """What one program of Python takes, and the last line that it prints. Raises RuntimeError if it fails."""
+    started = time.monotonic()
+    with tempfile.TemporaryFile() as printed:
+        child = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env={**os.environ, **env},
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+        )
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        wall_s = time.monotonic() - started
+        printed.seek(0)
+        told = printed.read().decode()
+    if child.returncode != 0:
+        raise RuntimeError(f"{' '.join(arguments[:3])} failed:\n{told[-4000:]}")
+    taken = Taken(usage.ru_maxrss / 1024, wall_s, usage.ru_utime + usage.ru_stime)
+    return taken, (told.strip().splitlines() or [""])[-1]

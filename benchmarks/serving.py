@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.processes import cpu_s, loads
 from tests import services
-from tests.guard import Service
+from tests.run.guard import Service
 from tests.services import WebServer
 
 if TYPE_CHECKING:

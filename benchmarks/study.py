@@ -19,7 +19,7 @@ import psycopg2
 
 from benchmarks.processes import rss_mb
 from tests import services
-from tests.guard import Service
+from tests.run.guard import Service
 
 WORKERS = 2
 LOOK_EVERY_S = 0.5

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from statistics import median
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import beside, desk, preference, study, volume
+from benchmarks import beside, desk, preference, reading, study, volume
+from benchmarks.processes import Taken
 from benchmarks.rendering import FAMILY_NAME, SIX_NAME, Group, Measured, Row
 
 BOUND_GOAL, FAMILY_GOAL, HOST_GOAL = 1.15, 8.0, 0.10
@@ -17,15 +19,35 @@ def met(is_met: bool, goal: str) -> str:
     return f"(goal {goal}: {'met' if is_met else 'missed'})"
 
 
+def table(title: str, heads: Sequence[str], rows: Iterable[Iterable[object]], words: int = 1) -> Table:
+    """A table whose first `words` columns stand to the left, and its numbers to the right."""
+    made = Table(title=title)
+    for place, head in enumerate(heads):
+        made.add_column(head, justify="left" if place < words else "right")
+    for row in rows:
+        made.add_row(*map(str, row))
+    return made
+
+
 def show_rendering(console: Console, measured: Measured, called: str, device: str) -> None:
     """Two tables and the goals for one network on one device."""
-    console.print(_methods(measured, f"Rendering: {called}, {device}, batches of {measured.batch}"))
+    title = f"Rendering: {called}, {device}, batches of {measured.batch}"
+    heads: tuple[str, ...] = (
+        *("method", "through", "library s", "planner s", "times", "library passes"),
+        *("ours", "least", "host %"),
+    )
+    console.print(table(title, heads, map(_method_cells, measured.rows), words=2))
     console.print(
         "~ extrapolated from a part (by passes). F forwards, B backwards (of which each went forwards too), "
         "T from the layer on. Libraries have the ordinary memory layout and weights as loaded; planner alone "
         "= one method in a drive of its own."
     )
-    console.print(_groups(measured))
+    heads = (
+        *("", "methods", "libraries", "planner, one by one", "together", "passes", "least"),
+        *("x bare (clock)", "x bare (CPU)", "host %"),
+    )
+    title = "Together, in one drive; seconds per picture"
+    console.print(table(title, heads, map(_group_cells, measured.groups)))
     console.print(
         "bare = the same number of passes in the same batches with nothing around them: every fourth batch "
         "of a drive was also run bare, so that both saw the same machine. Passes are those that were run."
@@ -40,26 +62,7 @@ def show_rendering(console: Console, measured: Measured, called: str, device: st
     console.print(f"peak memory: {peaks}")
 
 
-def _methods(measured: Measured, title: str) -> Table:
-    table = Table(title=title)
-    for head in (
-        "method",
-        "through",
-        "library s",
-        "planner s",
-        "times",
-        "library passes",
-        "ours",
-        "least",
-        "host %",
-    ):
-        table.add_column(head, justify="left" if head in ("method", "through") else "right")
-    for row in measured.rows:
-        table.add_row(*_cells(row))
-    return table
-
-
-def _cells(row: Row) -> list[str]:
+def _method_cells(row: Row) -> list[str]:
     theirs, ours = row.theirs_s, row.ours_s
     part = "~" if row.ours.is_cut else ""
     theirs_part = "~" if row.theirs.share < 1 else ""
@@ -82,34 +85,18 @@ def _seconds(value: float | None, sign: str) -> str:
     return "cannot" if value is None else f"{sign}{value:.2f}"
 
 
-def _groups(measured: Measured) -> Table:
-    table = Table(title="Together, in one drive; seconds per picture")
-    for head in (
-        "",
-        "methods",
-        "libraries",
-        "planner, one by one",
-        "together",
-        "passes",
-        "least",
-        "x bare (clock)",
-        "x bare (CPU)",
-        "host %",
-    ):
-        table.add_column(head, justify="right" if head else "left")
-    for group in measured.groups:
-        part = "~" if any(row.ours.is_cut for row in group.rows) else ""
-        over = group.over_bound
-        table.add_row(
-            group.name,
-            str(len(group.rows)),
-            *(f"{part}{value:.2f}" for value in (group.theirs_s, group.alone_s, group.together_s)),
-            str(group.cost.passes),
-            str(group.run * group.images),
-            *(("", "") if over is None else (f"{over[0]:.3f}", f"{over[1]:.3f}")),
-            f"{group.cost.host:.1%}",
-        )
-    return table
+def _group_cells(group: Group) -> list[object]:
+    part = "~" if any(row.ours.is_cut for row in group.rows) else ""
+    over = group.over_bound
+    return [
+        group.name,
+        len(group.rows),
+        *(f"{part}{value:.2f}" for value in (group.theirs_s, group.alone_s, group.together_s)),
+        group.cost.passes,
+        group.run * group.images,
+        *(("", "") if over is None else (f"{over[0]:.3f}", f"{over[1]:.3f}")),
+        f"{group.cost.host:.1%}",
+    ]
 
 
 def _say_once(console: Console, group: Group) -> None:
@@ -154,10 +141,7 @@ def show_study(console: Console, run: study.Measured) -> None:
 
 
 def _memory(run: study.Measured) -> Table:
-    table = Table(title="Memory of each worker with its child, MB, by its age")
-    table.add_column("worker")
-    for head in ("s alive", "after 10 s", "at a third", "at two thirds", "at the end", "most"):
-        table.add_column(head, justify="right")
+    rows = []
     for worker in sorted({sample.worker for sample in run.samples}):
         samples = [sample for sample in run.samples if sample.worker == worker]
         end = samples[-1].age_s
@@ -166,23 +150,24 @@ def _memory(run: study.Measured) -> Table:
             next((each.mb for each in samples if each.age_s >= moment), samples[-1].mb) for moment in moments
         ]
         most = max(each.mb for each in samples)
-        table.add_row(str(worker + 1), f"{end:.0f}", *(f"{value:.0f}" for value in (*at, most)))
-    return table
+        rows.append((worker + 1, *(f"{value:.0f}" for value in (end, *at, most))))
+    heads = ("worker", "s alive", "after 10 s", "at a third", "at two thirds", "at the end", "most")
+    return table("Memory of each worker with its child, MB, by its age", heads, rows)
 
 
-def show_volume(console: Console, taken: list[volume.Taken]) -> None:
+def show_volume(console: Console, taken: list[Taken]) -> None:
     """Each command at each number of answers, beside the smallest number."""
-    table = Table(title="Many answers: each command in a process of its own, SQLite")
-    for head in ("command", "answers", "peak MiB", "x the least", "s", "CPU s", "answers per s"):
-        table.add_column(head, justify="left" if head == "command" else "right")
     least = {row.side: row for row in reversed(taken)}
-    for row in taken:
-        table.add_row(
+    rows = [
+        (
             row.side, f"{row.answers:,}", f"{row.peak_mib:.0f}",
             f"{row.peak_mib / least[row.side].peak_mib:.2f}", f"{row.wall_s:.0f}",
             f"{row.cpu_s:.0f}", f"{row.answers / row.wall_s:.0f}",
-        )  # fmt: skip
-    console.print(table)
+        )
+        for row in taken
+    ]  # fmt: skip
+    heads = ("command", "answers", "peak MiB", "x the least", "s", "CPU s", "answers per s")
+    console.print(table("Many answers: each command in a process of its own, SQLite", heads, rows))
     for command, goal_mib in volume.GOALS_MIB.items():
         most = max(row.peak_mib for row in taken if row.side == command)
         console.print(f"{command}: {most:.0f} MiB at most {met(most <= goal_mib, f'under {goal_mib:g} MiB')}")
@@ -190,35 +175,55 @@ def show_volume(console: Console, taken: list[volume.Taken]) -> None:
 
 def show_desk(console: Console, pages: list[desk.Page]) -> None:
     """Each page with few and with many people."""
-    table = Table(title="The researcher's pages, SQLite, in one process")
-    for head in ("page", "people", "queries", "first s", "usual s", "kB"):
-        table.add_column(head, justify="left" if head == "page" else "right")
-    for page in sorted(pages, key=lambda page: (page.name, page.people)):
-        table.add_row(
-            page.name, f"{page.people:,}", str(page.queries),
+    rows = [
+        (
+            page.name, f"{page.people:,}", page.queries,
             f"{page.first_s:.2f}", f"{page.usual_s:.3f}", f"{page.kilobytes:.0f}",
-        )  # fmt: skip
-    console.print(table)
+        )
+        for page in sorted(pages, key=lambda page: (page.name, page.people))
+    ]  # fmt: skip
+    heads = ("page", "people", "queries", "first s", "usual s", "kB")
+    console.print(table("The researcher's pages, SQLite, in one process", heads, rows))
 
 
-def show_beside(console: Console, taken: list[volume.Taken]) -> None:
+def show_beside(console: Console, taken: list[Taken]) -> None:
     """Our sides beside the plain script: medians of the rounds, and of the ratios within a round."""
     by = {side: [row for row in taken if row.side == side] for side in beside.SIDES}
-    table = Table(title=f"A package of {taken[0].answers:,} answers, in turns, {len(by['plain'])} rounds")
-    for head in ("", "s", "x plain", "CPU s", "x plain", "peak MiB"):
-        table.add_column(head, justify="right" if head else "left")
-    for side, rows in by.items():
-        pairs = list(zip(rows, by["plain"], strict=True))
-        table.add_row(
-            beside.WORDS[side],
-            f"{median(row.wall_s for row in rows):.1f}",
-            f"{median(row.wall_s / base.wall_s for row, base in pairs):.2f}",
-            f"{median(row.cpu_s for row in rows):.1f}",
-            f"{median(row.cpu_s / base.cpu_s for row, base in pairs):.2f}",
-            f"{max(row.peak_mib for row in rows):.0f}",
+    rows = []
+    for side, costs in by.items():
+        pairs = list(zip(costs, by["plain"], strict=True))
+        rows.append(
+            (
+                beside.WORDS[side],
+                f"{median(row.wall_s for row in costs):.1f}",
+                f"{median(row.wall_s / base.wall_s for row, base in pairs):.2f}",
+                f"{median(row.cpu_s for row in costs):.1f}",
+                f"{median(row.cpu_s / base.cpu_s for row, base in pairs):.2f}",
+                f"{max(row.peak_mib for row in costs):.0f}",
+            )
         )
-    console.print(table)
+    title = f"A package of {taken[0].answers:,} answers, in turns, {len(by['plain'])} rounds"
+    console.print(table(title, ("", "s", "x plain", "CPU s", "x plain", "peak MiB"), rows))
     console.print(f"F and Tukey's p of the first two are the same. {beside.MORE}")
+
+
+def show_reading(console: Console, taken: dict[str, list[reading.Reading]]) -> None:
+    """Both readers of a table, and the ratios of their costs."""
+    rows = [
+        (
+            side,
+            f"{median(each.cpu_s for each in of):.2f}",
+            f"{median(each.peak_mib for each in of):.0f}",
+        )
+        for side, of in taken.items()
+    ]
+    title = f"A table of {reading.ROWS:,} rows, read in turns, {reading.ROUNDS} rounds"
+    console.print(table(title, ("reader", "CPU s", "MiB"), rows))
+    cpu, memory = reading.ratios(taken)
+    cpu_met = met(median(cpu) <= reading.CPU_BAR, f"at most {reading.CPU_BAR:g}")
+    console.print(f"CPU {median(cpu):.2f} times pandas' ({min(cpu):.2f} to {max(cpu):.2f}) {cpu_met}")
+    memory_met = met(memory <= reading.MEMORY_BAR, f"at most {reading.MEMORY_BAR:g}")
+    console.print(f"memory {memory:.2f} times pandas' {memory_met}; the cells are the same")
 
 
 def show_preference(console: Console, measured: preference.Preference) -> None:
@@ -229,16 +234,17 @@ def show_preference(console: Console, measured: preference.Preference) -> None:
         f"weights: {1 / ours:.1f} images/s, bare forward {1 / bare:.1f}: {ours / bare:.2f} times the seconds"
     )
     heads = preference.QUESTIONS * preference.SEEDS
-    table = Table(title=f"{heads} heads on {preference.ROWS:,} embeddings, {preference.CORES} threads")
-    for head in ("", "columns", "epochs", "s", "processor s", "peak MiB", "mean kappa"):
-        table.add_column(head, justify="left" if not head else "right")
     names = {"together": "one ensemble", "alone": "one by one", "twin": "whole fit of the twin"}
-    for row in (measured.together, measured.alone, measured.whole):
-        table.add_row(
-            names[row.side], str(row.columns), str(row.epochs), f"{row.wall_s:.0f}", f"{row.cpu_s:.0f}",
+    rows = [
+        (
+            names[row.side], row.columns, row.epochs, f"{row.wall_s:.0f}", f"{row.cpu_s:.0f}",
             f"{row.peak_mib:.0f}", f"{row.kappa:.3f}",
-        )  # fmt: skip
-    console.print(table)
+        )
+        for row in (measured.together, measured.alone, measured.whole)
+    ]  # fmt: skip
+    title = f"{heads} heads on {preference.ROWS:,} embeddings, {preference.CORES} threads"
+    columns = ("", "columns", "epochs", "s", "processor s", "peak MiB", "mean kappa")
+    console.print(table(title, columns, rows))
     console.print(
         f"The ensemble takes {measured.together.wall_s / measured.alone.wall_s:.2f} times the seconds of its "
         f"heads one by one; their predicted ratings differ by {measured.difference:.1e} at most."

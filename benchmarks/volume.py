@@ -8,17 +8,15 @@ and time, not for inference.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks import beside
+from benchmarks.processes import Taken, run
 from tests import services
 
 if TYPE_CHECKING:
@@ -27,18 +25,6 @@ if TYPE_CHECKING:
 ANSWERS = (250_000, 1_000_000)
 ROUNDS = 3
 GOALS_MIB: Mapping[str, float] = {"export": 300.0, "report": 1024.0}
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """Peak memory in MiB, seconds by the clock and of the processor of one program on a study of so many
-    answers."""
-
-    peak_mib: float
-    wall_s: float
-    cpu_s: float
-    side: str = ""
-    answers: int = 0
 
 
 def measure(say: Callable[[str], None]) -> tuple[list[Taken], list[Taken]]:
@@ -50,18 +36,12 @@ def measure(say: Callable[[str], None]) -> tuple[list[Taken], list[Taken]]:
         services.migrate(env)
         for wanted in ANSWERS:
             say(f"rows of {wanted:,} answers")
-            made = subprocess.run(
-                [sys.executable, "-m", "benchmarks.volume", str(wanted)],
-                env={**os.environ, **env},
-                check=True,
-                capture_output=True,
-                text=True,
-            )
-            slug, answers = made.stdout.split()
+            _, made = run(["-m", "benchmarks.volume", str(wanted)], env)
+            slug, answers = made.split()
             for command in ("export", "report"):
                 say(f"{command} of {wanted:,} answers")
                 out = Path(folder) / f"{command}-{wanted}"
-                measured, _ = _run(["manage.py", command, slug, "--out", str(out)], env)
+                measured, _ = run(["manage.py", command, slug, "--out", str(out)], env)
                 taken.append(replace(measured, side=command, answers=int(answers)))
         package = Path(folder) / f"export-{ANSWERS[-1]}"
         return taken, [replace(each, answers=taken[-1].answers) for each in in_turns(package, env, say)]
@@ -89,34 +69,13 @@ def in_turns(package: Path, env: Mapping[str, str], say: Callable[[str], None]) 
             say(f"{beside.WORDS[side]}, {number + 1} of {ROUNDS}")
             if side == "report":
                 with tempfile.TemporaryDirectory(prefix="legible-report-") as out:
-                    made, _ = _run(["manage.py", "report", "--from", str(package), "--out", out], env)
+                    made, _ = run(["manage.py", "report", "--from", str(package), "--out", out], env)
             else:
-                made, outcomes[side] = _run(["-m", "benchmarks.beside", side, str(package)], env)
+                made, outcomes[side] = run(["-m", "benchmarks.beside", side, str(package)], env)
             taken.append(replace(made, side=side))
         if odd := beside.differing(*(json.loads(outcomes[side]) for side in ("plain", "tests"))):
             raise RuntimeError(f"The sides differ: {'; '.join(odd)}.")
     return taken
-
-
-def _run(arguments: list[str], env: Mapping[str, str]) -> tuple[Taken, str]:
-    """What one program takes, and what it prints. Raises RuntimeError if it fails."""
-    started = time.monotonic()
-    with tempfile.TemporaryFile() as printed:
-        child = subprocess.Popen(
-            [sys.executable, *arguments],
-            cwd=services.ROOT,
-            env={**os.environ, **env},
-            stdout=printed,
-            stderr=subprocess.STDOUT,
-        )
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        wall_s = time.monotonic() - started
-        printed.seek(0)
-        told = printed.read().decode()
-    if child.returncode != 0:
-        raise RuntimeError(f"{' '.join(arguments[:3])} failed:\n{told[-4000:]}")
-    return Taken(usage.ru_maxrss / 1024, wall_s, usage.ru_utime + usage.ru_stime), told
 
 
 def grow(answers: int) -> tuple[str, int]:

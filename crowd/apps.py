@@ -10,13 +10,13 @@ class CrowdConfig(AppConfig):
 
     def ready(self) -> None:
         from crowd import checks  # noqa: F401
-        from crowd.ground.failures import keep_failures
-        from crowd.joining.strangers import check_room
-        from experiments import holds
+        from crowd.ground.server_error_records import keep_failures
+        from crowd.joining.unlisted_arrival_quota import check_room
+        from experiments.sessions import unverified_places
 
         keep_failures()
-        if check_room not in holds.CHECKS:
-            holds.CHECKS.append(check_room)
+        if check_room not in unverified_places.CHECKS:
+            unverified_places.CHECKS.append(check_room)
 
 
 class AdministratorsConfig(apps.AdminConfig):

@@ -33,12 +33,12 @@ def _messages() -> list[CheckMessage]:
     try:
         connection.ensure_connection()
     except DatabaseError as error:
-        return [*_errors([]), _unasked(error)]
+        return [*_errors([]), _database_warning(error)]
     live = _live_postings()
     return [*_errors(live), *_warnings(live)]
 
 
-def _unasked(error: DatabaseError) -> CheckMessage:
+def _database_warning(error: DatabaseError) -> CheckMessage:
     said = str(error).strip().partition("\n")[0]
     return Warning(
         f"The database does not answer ({said}), so it is not known whether people take part.",
@@ -66,42 +66,30 @@ def _live_postings() -> list[Any]:
 def _errors(live: Sequence[Any]) -> list[CheckMessage]:
     """What forbids a live posting: debug pages, an address without https, a key that can be guessed."""
     where = ", ".join(sorted({f"{posting.study.slug} on {posting.platform}" for posting in live}))
-    errors: list[CheckMessage] = []
-    if live and settings.DEBUG:
-        errors.append(
-            Error(f"DEBUG is on while people take part ({where}).", hint="Set DEBUG=false.", id="crowd.E001")
-        )
-    if live and not settings.SECURE:
-        errors.append(
-            Error(
-                f"BASE_URL={settings.BASE_URL!r} is not https while people take part ({where}).",
-                hint="Serve the study by https, and set BASE_URL to that address.",
-                id="crowd.E002",
-            )
-        )
-    if settings.CLOCK_FILE:
-        errors.append(
-            Error(
-                f"CLOCK_FILE={settings.CLOCK_FILE!r} moves the clock of payments.",
-                hint="Unset it: only rehearsals and tests may do that.",
-                id="crowd.E004",
-            )
-        )
-    for name, key in (("SECRET_KEY", settings.SECRET_KEY), ("IDENTITY_KEY", settings.IDENTITY_KEY)):
-        if not (live or settings.SECURE) or len(key) >= KEY_LENGTH_MIN:
-            continue
-        if name == "IDENTITY_KEY" and key == settings.SECRET_KEY:
-            continue  # said already
-        errors.append(
-            Error(
+    said = [
+        (bool(live) and settings.DEBUG, "E001", f"DEBUG is on while people take part ({where}).",
+         "Set DEBUG=false."),
+        (bool(live) and not settings.SECURE, "E002",
+         f"BASE_URL={settings.BASE_URL!r} is not https while people take part ({where}).",
+         "Serve the study by https, and set BASE_URL to that address."),
+        (bool(settings.CLOCK_FILE), "E004",
+         f"CLOCK_FILE={settings.CLOCK_FILE!r} moves the clock of payments.",
+         "Unset it: only rehearsals and tests may do that."),
+    ]  # fmt: skip
+    keys = {settings.SECRET_KEY: "SECRET_KEY"}
+    keys.setdefault(settings.IDENTITY_KEY, "IDENTITY_KEY")  # The same key is told of once.
+    for key, name in keys.items():
+        said.append(
+            (
+                (bool(live) or settings.SECURE) and len(key) < KEY_LENGTH_MIN,
+                "E003",
                 f"{name} has {len(key)} characters, fewer than {KEY_LENGTH_MIN}: logins "
                 "could be forged and outside identities guessed.",
-                hint="Before the first person takes part, set a key that is drawn at random: "
+                "Before the first person takes part, set a key that is drawn at random: "
                 "python -c 'import secrets; print(secrets.token_urlsafe(48))'.",
-                id="crowd.E003",
             )
         )
-    return errors
+    return [Error(text, hint=hint, id=f"crowd.{name}") for is_so, name, text, hint in said if is_so]
 
 
 def _warnings(live: Sequence[Any]) -> list[CheckMessage]:

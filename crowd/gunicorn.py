@@ -9,7 +9,7 @@ from typing import Any
 
 from gunicorn.glogging import Logger  # type: ignore[import-untyped]
 
-from crowd.ground.processes import end_with_parent
+from crowd.ground.child_process_end import end_with_parent
 
 
 class Discreet(Logger):  # type: ignore[misc]

@@ -239,7 +239,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "crowd.ground.addresses.refuse_nul",
+    "crowd.ground.nul_query_guard.refuse_nul",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -291,7 +291,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["experiments.api.parsers.GuardedJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "experiments.api.errors.exception_response",
+    "EXCEPTION_HANDLER": "experiments.api.error_responses.exception_response",
     "UNAUTHENTICATED_USER": None,
 }
 SPECTACULAR_SETTINGS = {

@@ -9,7 +9,7 @@ from celery import shared_task
 
 from crowd.ground.audit import record
 from crowd.models import Posting
-from crowd.platforms.base import Notified, PlatformError, Unsupported
+from crowd.platforms.base import Notification, PlatformError, UnsupportedRequest
 from experiments.errors import StudyError
 
 log = logging.getLogger(__name__)
@@ -18,27 +18,29 @@ log = logging.getLogger(__name__)
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
 def sync_postings() -> int:
     """Syncs every posting that is not over; returns how many succeeded. A failure stops no other."""
-    from crowd.platforms import served
+    from crowd.platforms import platforms_with_service
     from crowd.recruiting.sync import is_due
 
-    postings = Posting.objects.filter(platform__in=served()).exclude(external_id="").order_by("id")
-    return sum(_synced(posting) for posting in postings if is_due(posting))
+    postings = (
+        Posting.objects.filter(platform__in=platforms_with_service()).exclude(external_id="").order_by("id")
+    )
+    return sum(_try_sync(posting) for posting in postings if is_due(posting))
 
 
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
 def confirm_arrival(posting_id: int, sealed: str) -> None:
     """Asks a platform about a person who has just come. If it fails, the sync does the same."""
-    from crowd.ground.connections import posted_of, service_of
-    from crowd.joining.asking import unsealed
-    from crowd.joining.limits import note_answered
+    from crowd.ground.platform_accounts import posted_of, service_of
+    from crowd.joining.platform_arrival_lookup import decrypt_id
+    from crowd.joining.rate_limits import note_answered
     from crowd.platforms.base import ListedSubmission
-    from crowd.recruiting.arrivals import note, note_answer
+    from crowd.recruiting.arrival_confirmation import note, note_answer
 
     posting = Posting.objects.select_related("study").get(id=posting_id)
     try:
-        submission = unsealed(sealed)
+        submission = decrypt_id(sealed)
         listed = service_of(posting).submission(posted_of(posting), submission)
-    except (PlatformError, Unsupported, StudyError) as error:
+    except (PlatformError, UnsupportedRequest, StudyError) as error:
         log.warning("An arrival could not be confirmed: %s", error)
         return
     note_answered(posting, submission)
@@ -51,10 +53,10 @@ def confirm_arrival(posting_id: int, sealed: str) -> None:
 def sync_posting(posting_id: int) -> bool:
     """Syncs one posting, unless that was done since the notification: of a burst, only the first does it."""
     posting = Posting.objects.filter(id=posting_id, sync_asked_at__isnull=False).first()
-    return posting is not None and _synced(posting)
+    return posting is not None and _try_sync(posting)
 
 
-def _synced(posting: Posting) -> bool:
+def _try_sync(posting: Posting) -> bool:
     from crowd.money.run import look
 
     try:
@@ -70,15 +72,15 @@ def _synced(posting: Posting) -> bool:
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
 def pull_notices() -> int:
     """Takes the notifications of platforms from their queues; returns how many were new."""
-    from crowd.ground.connections import queue_account
+    from crowd.ground.platform_accounts import queue_account
     from crowd.platforms import queues
-    from crowd.recruiting.notices import keep
+    from crowd.recruiting.notice_intake import keep
 
     counts: list[int] = []
     for platform, pull in queues():
         account = queue_account(platform)
 
-        def store(events: list[Notified], platform: str = platform) -> None:
+        def store(events: list[Notification], platform: str = platform) -> None:
             stored = keep(platform, events)
             counts.append(stored.new)
             for posting_id in stored.woken:
@@ -95,7 +97,7 @@ def pull_notices() -> int:
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
 def forget_due() -> int:
     """Forgets people whose retention has ended; returns how many."""
-    from crowd.joining.limits import purge
+    from crowd.joining.rate_limits import purge
     from crowd.people.privacy import forget_due as forget
 
     purge()
@@ -122,7 +124,7 @@ def change_posting(posting_id: int, act: str, by: str, count: int = 0) -> None:
             {"pause": publishing.pause, "resume": publishing.resume, "close": publishing.close}[act](
                 posting, by
             )
-    except (StudyError, Unsupported, PlatformError) as error:
+    except (StudyError, UnsupportedRequest, PlatformError) as error:
         note_failure(posting, f"It was asked to {act}, and that failed", error, by)
 
 
@@ -165,7 +167,7 @@ def decide_people(user_id: int, submissions: list[int], act: str, message: str, 
     study, by = first.posting.study, user.get_username()
     try:
         decided = decide_batch(user, submissions, act, message, category)  # type: ignore[arg-type]
-    except (StudyError, Unsupported, PlatformError) as error:
+    except (StudyError, UnsupportedRequest, PlatformError) as error:
         record(study, by, f"Asked to {DONE_WORDS[act]}, and that failed: {error}")
         return
     for problem in decided.problems:
@@ -178,9 +180,9 @@ def carry_out(user_id: int, submission_id: int, act: str, message: str) -> None:
     from django.contrib.auth.models import User
 
     from crowd.models import Submission
-    from crowd.money.statement import called
+    from crowd.money.platform_statement import name_in_sentence
     from crowd.people.decisions import decide
-    from crowd.people.remedies import ASKED
+    from crowd.people.submission_actions import ASKED
 
     user = User.objects.filter(pk=user_id, is_active=True).first()
     rows = Submission.objects.select_related("posting__study", "identity", "session__participant")
@@ -189,15 +191,15 @@ def carry_out(user_id: int, submission_id: int, act: str, message: str) -> None:
         return
     try:
         decide(user, row, act, message)  # type: ignore[arg-type]
-    except (StudyError, Unsupported, PlatformError) as error:
-        what = f"Asked to {ASKED[act]} {called(row)}"
+    except (StudyError, UnsupportedRequest, PlatformError) as error:
+        what = f"Asked to {ASKED[act]} {name_in_sentence(row)}"
         record(row.posting.study, user.get_username(), f"{what}, and that failed: {error}")
 
 
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
 def close_study(study_id: int, by: str, reason: str) -> None:
     """Closes every posting of a study and then the study; if a posting stays open, so does the study."""
-    from crowd.people.closing import close_whole
+    from crowd.people.study_closure import close_whole
     from experiments.models import Study
 
     study = Study.objects.filter(pk=study_id).first()
@@ -205,5 +207,5 @@ def close_study(study_id: int, by: str, reason: str) -> None:
         return
     try:
         close_whole(study, by, reason)
-    except (StudyError, Unsupported, PlatformError) as error:
+    except (StudyError, UnsupportedRequest, PlatformError) as error:
         record(study, by, f"Asked to close the study, and that failed: {error}")

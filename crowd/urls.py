@@ -35,8 +35,8 @@ def _schema(renderer: type[BaseRenderer]) -> bytes:
     return written if isinstance(written, bytes) else written.encode()
 
 
-handler404 = "crowd.dashboard.views.lost.nothing_here"
-handler500 = "crowd.dashboard.views.lost.failed"
+handler404 = "crowd.dashboard.views.error_pages.nothing_here"
+handler500 = "crowd.dashboard.views.error_pages.failed"
 urlpatterns = [
     path("healthz", healthy),
     path("readyz", ready),

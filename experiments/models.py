@@ -359,7 +359,7 @@ class Session(models.Model):
     verdict_at = models.DateTimeField(null=True)
     comment = models.TextField(blank=True)
     measures = models.JSONField(default=dict)
-    """What screening looked at, see `judging.measures_of`; empty: not yet worked out, or removed with the
+    """What screening looked at, see `verdicts.measures_of`; empty: not yet worked out, or removed with the
     answers."""
     device = models.JSONField(default=dict)
     erased = models.JSONField(default=dict)

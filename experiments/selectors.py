@@ -10,7 +10,7 @@ from typing import cast
 from django.db import models
 from django.utils import timezone
 
-from experiments.definition import StudyDefinition
+from experiments.definition.study import StudyDefinition
 from experiments.kinds.base import Check, Phase, TrialView
 from experiments.models import OtherStimulus, Prediction, Session, Slot, Study, Trial
 from stimuli.models import Stimulus
@@ -35,7 +35,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownStimulus:
     """One stimulus on a page: what it is, and its explanation if the trial shows it."""
 
     image: File
@@ -61,7 +61,7 @@ class Card:
     choices: tuple[dict[str, str], ...]
     reservoir: tuple[int, ...]
     explained: bool
-    shown: Mapping[str, Shown] = field(default_factory=dict)
+    shown: Mapping[str, ShownStimulus] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=64)
@@ -87,21 +87,21 @@ def _cards(slot_id: int, plan_digest: str) -> tuple[Card, ...]:
         .select_related("item", "condition", "stimulus")
         .order_by("position")
     )
-    others: dict[int, dict[str, Shown]] = {}
+    others: dict[int, dict[str, ShownStimulus]] = {}
     for row in OtherStimulus.objects.filter(trial__slot_id=slot_id).select_related("stimulus"):
-        others.setdefault(row.trial_id, {})[row.role] = _shown(row.stimulus, row.explained)
+        others.setdefault(row.trial_id, {})[row.role] = _shown_stimulus(row.stimulus, row.explained)
     models_of = {trial.condition.predictor for trial in trials if trial.condition} - {""}
     items = [trial.item_id for trial in trials if trial.item_id]
-    said = _said(Prediction.objects.filter(item_id__in=items)) if models_of else {}
+    said = _predictions_by_item(Prediction.objects.filter(item_id__in=items)) if models_of else {}
     return tuple(_card(trial, others.get(trial.pk, {}), said) for trial in trials)
 
 
 def predictions_of(study: Study) -> dict[tuple[int, str], str]:
     """(item, model) -> what a further model of the study says of the item."""
-    return _said(Prediction.objects.filter(item__study=study))
+    return _predictions_by_item(Prediction.objects.filter(item__study=study))
 
 
-def _said(rows: models.QuerySet[Prediction]) -> dict[tuple[int, str], str]:
+def _predictions_by_item(rows: models.QuerySet[Prediction]) -> dict[tuple[int, str], str]:
     triples = rows.values_list("item_id", "predictor", "predicted").iterator(5000)
     return {(item, predictor): predicted for item, predictor, predicted in triples}
 
@@ -130,8 +130,8 @@ def view_of(trial: Trial, said: Mapping[tuple[int, str], str]) -> TrialView:
     )
 
 
-def _card(trial: Trial, others: Mapping[str, Shown], said: Mapping[tuple[int, str], str]) -> Card:
-    main = {MAIN: _shown(trial.stimulus, trial.explained)} if trial.stimulus is not None else {}
+def _card(trial: Trial, others: Mapping[str, ShownStimulus], said: Mapping[tuple[int, str], str]) -> Card:
+    main = {MAIN: _shown_stimulus(trial.stimulus, trial.explained)} if trial.stimulus is not None else {}
     return Card(
         id=trial.pk,
         view=view_of(trial, said),
@@ -142,12 +142,12 @@ def _card(trial: Trial, others: Mapping[str, Shown], said: Mapping[tuple[int, st
     )
 
 
-def _shown(stimulus: Stimulus, is_explained: bool) -> Shown:
+def _shown_stimulus(stimulus: Stimulus, is_explained: bool) -> ShownStimulus:
     size = (stimulus.width_px, stimulus.height_px)
     tile_size = (stimulus.tile_width_px, stimulus.tile_height_px)
     is_marked = is_explained and bool(stimulus.explanation_file)
     said = stimulus.explanation_text
-    return Shown(
+    return ShownStimulus(
         image=File(stimulus.image_file, *size),
         explanation=File(stimulus.explanation_file, *size, said) if is_marked else None,
         tile=File(stimulus.image_tile_file, *tile_size),

@@ -74,7 +74,7 @@ class Terminal:
 
     def line(self, text: str, style: str | None = None, *, is_whole: bool = False) -> None:
         """A sentence, in lines of at most LINE_MAX at a terminal. `is_whole`: it is there to be copied."""
-        self.console.print(text if is_whole else lined(text, self.console), markup=False, style=style)
+        self.console.print(text if is_whole else wrap_lines(text, self.console), markup=False, style=style)
 
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Numbers to the right, words to the left. Nothing is cut off: a row that is too wide for a terminal
@@ -90,7 +90,7 @@ class Terminal:
         sys.stdout.flush()
 
 
-def lined(text: str, console: Console) -> str:
+def wrap_lines(text: str, console: Console) -> str:
     """The text in lines that are read with ease, words whole; as it is in a pipe."""
     if not console.is_terminal:
         return text
@@ -109,8 +109,8 @@ def whole_table(
     columns_of = list(zip(columns, *cells, strict=True))
     widths = [max(map(cell_len, column)) for column in columns_of]
     if console.is_terminal:
-        widths = _narrowed(widths, columns_of, console.width)
-    folded = [[_folded(cell, w) for cell in column] for column, w in zip(columns_of, widths, strict=True)]
+        widths = _narrow_columns(widths, columns_of, console.width)
+    folded = [[_fold_cell(cell, w) for cell in column] for column, w in zip(columns_of, widths, strict=True)]
     widths = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in folded]
     # rich takes columns away from a table that it believes too wide.
     table = Table(box=None, pad_edge=False, width=sum(widths) + GAP * (len(widths) - 1), header_style="bold")
@@ -123,7 +123,7 @@ def whole_table(
     return table
 
 
-def _narrowed(widths: Sequence[int], columns: Sequence[Sequence[str]], most: int) -> list[int]:
+def _narrow_columns(widths: Sequence[int], columns: Sequence[Sequence[str]], most: int) -> list[int]:
     """Widths of columns whose sum with the gaps is at most `most`, if their longest words allow that; the
     widest column gives first."""
     least = [max(cell_len(word) for cell in column for word in [*cell.split(" "), ""]) for column in columns]
@@ -136,7 +136,7 @@ def _narrowed(widths: Sequence[int], columns: Sequence[Sequence[str]], most: int
     return made
 
 
-def _folded(cell: str, width: int) -> str:
+def _fold_cell(cell: str, width: int) -> str:
     """In lines of that width, if its words allow that. A no-break space is none between words."""
     lines = textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False) if width else []
     return "\n".join(lines).replace(NO_BREAK, " ")

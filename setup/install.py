@@ -113,15 +113,8 @@ class Installation:
         shutil.rmtree(self.venv, ignore_errors=True)
         uv = shutil.which("uv")
         if uv is not None and self.answers(Path(uv), "--version"):
-            command: list[str | Path] = [
-                uv,
-                "venv",
-                "--seed",
-                "--quiet",
-                "--python",
-                sys.executable,
-                self.venv,
-            ]
+            python = ["--python", sys.executable]
+            command: list[str | Path] = [uv, "venv", "--seed", "--quiet", *python, self.venv]
         elif self.answers(Path(sys.executable), "-c", "import ensurepip, venv"):
             command = [sys.executable, "-m", "venv", self.venv]
         else:
@@ -196,7 +189,8 @@ class Installation:
         locked = digest(locks)
         # The folder with a lab's own trial kinds and gates, which are built into the page.
         plugins = self.env.get("LEGIBLE_PLUGINS", "")
-        folders = [self.frontend, *([self.root / plugins] if plugins else [])]
+        words = self.root / "experiments" / "wording" / "words"
+        folders = [self.frontend, words, *([self.root / plugins] if plugins else [])]
         sources = digest(chain.from_iterable(map(frontend_sources, folders)), *([plugins] if plugins else []))
         is_installed = self.stamp("npm") == locked and (self.frontend / "node_modules").is_dir()
         is_built = self.stamp("build") == sources and (self.frontend / "dist").is_dir()

@@ -17,13 +17,13 @@ from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
-from stimuli.claims import BATCH, SHARED, State, chunks, free, render_claimed
 from stimuli.errors import StimulusError
-from stimuli.metrics.rows import reopen, unmeasured
+from stimuli.metrics.measurement_rows import reopen, unmeasured_keys
 from stimuli.models import Stimulus
 from stimuli.registry import refuse_other_package
 from stimuli.spec import StimulusSpec, canonical_json
 from stimuli.types import Progress, silent
+from stimuli.worker_claims import BATCH, SHARED, State, chunks, free, render_claimed
 
 RENDER_TASK = "stimuli.tasks.render_stimuli"
 HELPER = ("manage.py", "render_keys")
@@ -69,14 +69,14 @@ def build(keys: Iterable[str], progress: Progress = silent, processes: int = 1) 
         Stimulus.objects.filter(key__in=chunk, state=State.FAILED).update(state=State.MISSING)
     reopen(asked)
     refuse_other_packages(asked)
-    ordered = _by_item({*wanted, *unmeasured(asked)})
+    ordered = _by_item({*wanted, *unmeasured_keys(asked)})
     if settings.CELERY_BROKER_URL:
         send(ordered)
         _watch(ordered, progress)
     else:
         token = uuid.uuid4().hex
         helpers = processes - 1 if len(ordered) >= BATCHES_MIN * BATCH else 0
-        with helped(ordered, helpers):
+        with run_helpers(ordered, helpers):
             render_claimed(ordered, token, progress=progress, at_once=SHARED if helpers else BATCH)
         # Rows that another builder holds: it may have been killed. Doing them twice is harmless.
         render_claimed(_pending(ordered), token, lease_s=0)
@@ -85,7 +85,7 @@ def build(keys: Iterable[str], progress: Progress = silent, processes: int = 1) 
 
 
 @contextmanager
-def helped(keys: Sequence[str], count: int) -> Iterator[None]:
+def run_helpers(keys: Sequence[str], count: int) -> Iterator[None]:
     """`count` processes that render from the end of `keys` while the block renders from the beginning; the
     claims keep them apart. At the end of the block their last batches are waited for. They end with this
     process."""
@@ -199,7 +199,9 @@ def _watch(keys: Sequence[str], progress: Progress) -> None:
 def _pending(keys: Sequence[str]) -> list[str]:
     """Those of the keys that are not rendered, or rendered but not measured."""
     pending = {key for chunk in chunks(keys) for key in _keys_in(chunk, State.MISSING, State.CLAIMED)}
-    pending |= set(unmeasured(keys)) - {k for chunk in chunks(keys) for k in _keys_in(chunk, State.FAILED)}
+    pending |= set(unmeasured_keys(keys)) - {
+        k for chunk in chunks(keys) for k in _keys_in(chunk, State.FAILED)
+    }
     return [key for key in keys if key in pending]
 
 

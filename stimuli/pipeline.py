@@ -11,23 +11,22 @@ import platform
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from stimuli.errors import FAULTS, NotApplicable, StimulusError, as_stimulus_error
-from stimuli.explainers import is_recorded, open_explainer, tied, version_of
+from stimuli.explainers import is_recorded, open_explainer, tie_to_answer, version_of
 from stimuli.explainers.base import refuse_operator
-from stimuli.explainers.lending import lenders_of, noise_in, noise_of, permutations_in
+from stimuli.explainers.donor_maps import lenders_of, noise_in, noise_of, permutations_in
 from stimuli.metrics import open_metric, scored_by
 from stimuli.metrics.base import Number, Scoring
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject
 from stimuli.predictors import restore
 from stimuli.registry import refuse_other_package
-from stimuli.render.draw import Drawn, draw
-from stimuli.render.field import drawn_field
+from stimuli.render.attribution_field import drawn_field
+from stimuli.render.explanation_drawing import StimulusFiles, draw
 from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component, JsonValue, StimulusSpec, canonical_json
 from stimuli.store import Store
@@ -39,6 +38,7 @@ from stimuli.store.files import (
     read_recorded,
     read_region,
     read_text,
+    read_units,
     read_view,
 )
 from stimuli.types import (
@@ -54,7 +54,7 @@ from stimuli.types import (
 )
 
 if TYPE_CHECKING:
-    from stimuli.planner.drive import Done, Job
+    from stimuli.planner.drive import Job, JobResult
     from stimuli.planner.network import Network
     from stimuli.predictors.text.base import TextPredictor
 
@@ -71,7 +71,7 @@ _restored: OrderedDict[tuple[str, str, str], Runner] = OrderedDict()
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class RenderedStimulus:
     """The files of one stimulus, as store keys, and its measurements. The baseline has no explanation.
 
     `picture_digest` is equal exactly for stimuli that look equal: it hashes the pixels of the explanation, or
@@ -79,13 +79,13 @@ class Rendered:
     """
 
     spec: StimulusSpec
-    drawn: Drawn
+    drawn: StimulusFiles
     provenance: dict[str, JsonValue]
     numbers: tuple[Number, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class StimulusFailure:
     """A stimulus that could not be made, and why, in one sentence."""
 
     spec: StimulusSpec
@@ -105,7 +105,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class OrderResult:
     """The result of an order; no attribution for the baseline."""
 
     order: Order
@@ -134,19 +134,19 @@ def attempt(
     bench: Bench,
     metrics: Mapping[str, Sequence[Component]] | None = None,
     progress: Progress = silent,
-) -> Iterator[Rendered | Failed]:
-    """Make the pictures of `specs` and yield each as it is stored, or a `Failed` for what cannot be made.
-    `metrics` says by picture key what is to be measured as well.
+) -> Iterator[RenderedStimulus | StimulusFailure]:
+    """Make the pictures of `specs` and yield each as it is stored, or a `StimulusFailure` for what cannot be
+    made. `metrics` says by picture key what is to be measured as well.
     """
     done = 0
     for explained in explain(_orders(specs, metrics or {}), bench):
         for spec in explained.order.specs:
-            yield _drawn(spec, explained, bench)
+            yield _draw_stimulus(spec, explained, bench)
             done += 1
         progress("rendering stimuli", done, len(specs))
 
 
-def explain(orders: Sequence[Order], bench: Bench) -> Iterator[Explained]:
+def explain(orders: Sequence[Order], bench: Bench) -> Iterator[OrderResult]:
     """The attributions and measurements of `orders`, grouped by predictor, a window of items at a time. Maps
     that they borrow are made and stored first.
     """
@@ -159,13 +159,13 @@ def explain(orders: Sequence[Order], bench: Bench) -> Iterator[Explained]:
         group.setdefault(order.spec.image_key, []).append(order)
     for (predictor_key, precision), items in groups.items():
         if all(order.spec.explainer is None for per_item in items.values() for order in per_item):
-            yield from (Explained(order) for per_item in items.values() for order in per_item)
+            yield from (OrderResult(order) for per_item in items.values() for order in per_item)
             continue
         try:
             runner = _runner(predictor_key, precision, bench)
         except (StimulusError, *FAULTS) as error:
             reason = str(as_stimulus_error(error))
-            yield from (Explained(order, error=reason) for per_item in items.values() for order in per_item)
+            yield from (OrderResult(order, error=reason) for per_item in items.values() for order in per_item)
             continue
         keys = list(items)
         while keys:
@@ -195,7 +195,7 @@ def _missing_lenders(orders: Sequence[Order], bench: Bench) -> list[StimulusSpec
     return [spec for key, spec in lenders.items() if not bench.store.has(map_file(key))]
 
 
-def _lent(asking: object, spec: StimulusSpec, bench: Bench) -> dict[str, Weights] | None:
+def _lent_maps(asking: object, spec: StimulusSpec, bench: Bench) -> dict[str, Weights] | None:
     """The maps that a method or metric borrows; None if it never does. NotApplicable says why one is not
     there."""
     lenders = lenders_of(asking, spec)
@@ -251,7 +251,8 @@ class Runner:
         """The item of a spec as methods see it. Raises StimulusError if the store holds another."""
         if self.network is None:
             text = read_text(store, spec.image_key)
-            return Subject(spec.target, spec.image_key, spec.seed, text=text)
+            units = read_units(store, spec.image_key)
+            return Subject(spec.target, spec.image_key, spec.seed, text=text, units=units)
         stored, noise = noise_in(spec.image_key)
         image = self.predictor.inputs([read_view(store, stored)])[0].to(self.network.device)
         if noise is not None:
@@ -259,8 +260,8 @@ class Runner:
         return Subject(spec.target, spec.image_key, spec.seed, spec.layer, image)
 
     def drive(
-        self, jobs: Sequence[Job], alive: Callable[[], None], follow: Callable[[Done], Sequence[Job]]
-    ) -> Iterator[Done]:
+        self, jobs: Sequence[Job], alive: Callable[[], None], follow: Callable[[JobResult], Sequence[Job]]
+    ) -> Iterator[JobResult]:
         if self.network is None:
             from stimuli.planner.text import drive_texts
 
@@ -285,9 +286,9 @@ def _runner(predictor_key: str, precision: str, bench: Bench) -> Runner:
         stored, permutations = permutations_in(predictor_key)
         predictor = bench.opened.get(predictor_key) or _copy_of(stored, bench)
         for layers, seed in permutations:
-            from stimuli.predictors.randomised import randomised
+            from stimuli.predictors.randomised import randomise_weights
 
-            predictor = randomised(predictor, layers, seed)
+            predictor = randomise_weights(predictor, layers, seed)
         while len(bench.warm) >= _RESTORED_MAX:
             bench.warm.popitem(last=False)
         bench.warm[key] = Runner(predictor, precision, bench.device)
@@ -299,20 +300,21 @@ def _copy_of(stored: str, bench: Bench) -> Any:
     """A predictor whose weights may be changed."""
     if stored not in bench.opened:
         return restore(bench.store.get(predictor_file(stored)))
-    copied = deepcopy(bench.opened[stored])
-    copied.module.cpu()  # a run may have moved it
-    return copied
+    from stimuli.predictors.network_forms import copy_network
+
+    opened = bench.opened[stored]  # on the device, if a run has moved it there
+    return replace(opened, module=copy_network(opened.module))
 
 
-def _window(window: list[Order], runner: Runner, bench: Bench) -> Iterator[Explained]:
+def _window(window: list[Order], runner: Runner, bench: Bench) -> Iterator[OrderResult]:
     """All orders of a few items side by side; if the window fails as a whole, one after the other: one
     damaged item must not make its neighbours fail.
     """
     try:
-        results = _driven(window, runner, bench)
+        results = _drive_orders(window, runner, bench)
     except (StimulusError, *FAULTS) as error:
         if len(window) == 1:
-            yield Explained(window[0], error=str(as_stimulus_error(error)))
+            yield OrderResult(window[0], error=str(as_stimulus_error(error)))
             return
         for order in window:
             yield from _window([order], runner, bench)
@@ -320,7 +322,7 @@ def _window(window: list[Order], runner: Runner, bench: Bench) -> Iterator[Expla
     yield from results
 
 
-def _driven(window: list[Order], runner: Runner, bench: Bench) -> list[Explained]:
+def _drive_orders(window: list[Order], runner: Runner, bench: Bench) -> list[OrderResult]:
     """Methods as jobs, and metrics as jobs that follow them: a metric that fails does not undo its method's
     result."""
     from stimuli.planner.drive import Job
@@ -343,7 +345,7 @@ def _driven(window: list[Order], runner: Runner, bench: Bench) -> list[Explained
             for place, asked in enumerate(window[at].metrics)
         ]
 
-    def follow(done: Done) -> Sequence[Job]:
+    def follow(done: JobResult) -> Sequence[Job]:
         at, place = cast("tuple[int, int]", done.name)
         if place == METHOD and done.error is None:
             made[at] = done.result
@@ -369,7 +371,7 @@ def _driven(window: list[Order], runner: Runner, bench: Bench) -> list[Explained
         elif done.error is not None:
             errors[at] = str(done.error)
     return [
-        Explained(
+        OrderResult(
             order,
             made.get(at),
             tuple(number for _, number in sorted(numbers.get(at, {}).items())),
@@ -393,7 +395,7 @@ def _with_target(subject: Subject, spec: StimulusSpec) -> Subject:
 def _explaining(spec: StimulusSpec, subject: Subject, runner: Runner, bench: Bench) -> Callable[[], Steps]:
     def run() -> Steps:
         if spec.explainer is not None and is_recorded(spec.explainer):
-            if tied(spec) != spec:
+            if tie_to_answer(spec) != spec:
                 raise NotApplicable(
                     "this explanation was recorded for one answer, model and seed of its item and cannot be "
                     "made for others: record them as conditions of their own"
@@ -413,13 +415,13 @@ def _measuring(
         weights = _weights(made, f"{asked.metric.name} scores")
         metric = open_metric(asked.metric)
         metric = metric.adapted(spec.explainer) if hasattr(metric, "adapted") else metric
-        lent = _lent(metric, spec, bench)
+        lent = _lent_maps(metric, spec, bench)
         if lent is not None:
-            lent = {name: _scored(borrowed, asked.recipe) for name, borrowed in lent.items()}
+            lent = {name: _scoring_weights(borrowed, asked.recipe) for name, borrowed in lent.items()}
         regions = getattr(metric, "regions", "")
         region = read_region(bench.store, regions, spec.image_key) if regions else None
         beside = replace(subject, lent=lent, region=region)
-        return (yield from metric.measure(runner.predictor, beside, _scored(weights, asked.recipe)))
+        return (yield from metric.measure(runner.predictor, beside, _scoring_weights(weights, asked.recipe)))
 
     return run
 
@@ -437,7 +439,7 @@ def _weights(made: Attribution, asking: str) -> Weights:
     return cast("Weights", made)
 
 
-def _scored(made: Weights, recipe: RenderSpec | None) -> Weights:
+def _scoring_weights(made: Weights, recipe: RenderSpec | None) -> Weights:
     """The method's own values, or the field that the recipe draws of them."""
     if recipe is None or not isinstance(made, PixelAttribution):
         return made
@@ -457,13 +459,15 @@ def _method(spec: StimulusSpec, subject: Subject, runner: Runner, bench: Bench) 
     method = open_explainer(explainer)
     method.require(runner.predictor, spec.layer)
     refuse_operator(method, explainer.name, spec.operator)
-    beside = replace(subject, lent=_lent(method, spec, bench))
+    beside = replace(subject, lent=_lent_maps(method, spec, bench))
     return (yield from method.explain(runner.predictor, beside))
 
 
-def _drawn(spec: StimulusSpec, explained: Explained, bench: Bench) -> Rendered | Failed:
+def _draw_stimulus(
+    spec: StimulusSpec, explained: OrderResult, bench: Bench
+) -> RenderedStimulus | StimulusFailure:
     if explained.error:
-        return Failed(spec, explained.error)
+        return StimulusFailure(spec, explained.error)
     about: dict[str, JsonValue] = {"device": "cpu"}
     warm = bench.warm.get((spec.predictor_key, spec.precision, bench.device))
     if warm is not None:
@@ -474,9 +478,9 @@ def _drawn(spec: StimulusSpec, explained: Explained, bench: Bench) -> Rendered |
     try:
         drawn = draw(spec, explained.attribution, bench.store)
     except (StimulusError, *FAULTS) as error:
-        return Failed(spec, str(as_stimulus_error(error)))
+        return StimulusFailure(spec, str(as_stimulus_error(error)))
     numbers = tuple(number for number in explained.numbers if number.recipe in (None, spec.render))
-    return Rendered(spec, drawn, {**_versions(), **about}, numbers)
+    return RenderedStimulus(spec, drawn, {**_versions(), **about}, numbers)
 
 
 @cache
@@ -489,4 +493,5 @@ def _versions() -> dict[str, str]:
     }
 
 
-__all__ = ["Bench", "Explained", "Failed", "Order", "Pixels", "Rendered", "attempt", "explain", "scorings"]
+__all__ = ["Bench", "Order", "OrderResult", "Pixels", "RenderedStimulus", "StimulusFailure", "attempt",
+           "explain", "scorings"]  # fmt: skip

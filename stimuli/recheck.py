@@ -21,7 +21,7 @@ MOVED = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
-class Rechecked:
+class RecheckResult:
     """How far the stored explanation lies from one computed now: the largest difference of two values as a
     share of the largest stored magnitude. None if they cannot be compared; `error` then says why.
 
@@ -72,7 +72,7 @@ class Afresh:
 
 def recheck(
     specs: Sequence[StimulusSpec], store: Store, device: str = "cpu", progress: Progress = silent
-) -> Iterator[Rechecked]:
+) -> Iterator[RecheckResult]:
     """Explain `specs` again from the stored items and predictors, as if nothing had been explained before,
     and compare. Those without an explanation are left out. Nothing is stored.
     """
@@ -83,9 +83,9 @@ def recheck(
             if explained.attribution is None:
                 raise StimulusError(explained.error)
             stored = read_attribution(store, spec.attribution_key)
-            yield compared(explained.attribution, stored, spec, store)
+            yield compare_explanations(explained.attribution, stored, spec, store)
         except StimulusError as error:
-            yield Rechecked(spec, None, str(error))
+            yield RecheckResult(spec, None, str(error))
         progress("explaining again", at, len(orders))
 
 
@@ -96,8 +96,8 @@ def differences(now: Attribution, stored: Attribution) -> Floats:
     """
     if _places(now) != _places(stored):
         raise StimulusError(
-            f"the stored explanation is of {_told(stored)}, the one computed now of {_told(now)}: the item, "
-            "the method or the stored file has changed"
+            f"the stored explanation is of {_attribution_text(stored)}, the one computed now of "
+            f"{_attribution_text(now)}: the item, the method or the stored file has changed"
         )
     if not (isinstance(now, Weights) and isinstance(stored, Weights)):
         return np.zeros(0)
@@ -120,15 +120,17 @@ def one_coloured(view: Pixels) -> Mask:
     return np.asarray(binary_dilation(is_even, np.ones((3, 3))), np.bool_)
 
 
-def compared(now: Attribution, stored: Attribution, spec: StimulusSpec, store: Store) -> Rechecked:
+def compare_explanations(
+    now: Attribution, stored: Attribution, spec: StimulusSpec, store: Store
+) -> RecheckResult:
     """What the explanation computed now says of the stored one. StimulusError as in `differences`."""
     apart = differences(now, stored)
     share = float((apart > MOVED).mean()) if apart.size else 0.0
-    textured = _textured(apart, spec, store) if isinstance(stored, PixelAttribution) else None
-    return Rechecked(spec, float(apart.max(initial=0)), textured=textured, share=share)
+    textured = _textured_difference(apart, spec, store) if isinstance(stored, PixelAttribution) else None
+    return RecheckResult(spec, float(apart.max(initial=0)), textured=textured, share=share)
 
 
-def _textured(apart: Floats, spec: StimulusSpec, store: Store) -> float | None:
+def _textured_difference(apart: Floats, spec: StimulusSpec, store: Store) -> float | None:
     """The largest difference outside areas of one colour; None if there is no other place."""
     others = apart[~one_coloured(read_view(store, spec.image_key))]
     return float(others.max()) if others.size else None
@@ -141,7 +143,7 @@ def _places(attribution: Attribution) -> tuple[object, ...]:
     return type(attribution), attribution.values.shape, tuple(named or ())
 
 
-def _told(attribution: Attribution) -> str:
+def _attribution_text(attribution: Attribution) -> str:
     kind = type(attribution).__name__.removesuffix("Attribution").removesuffix("Explanation").lower()
     if not isinstance(attribution, Weights):
         return f"the {kind} {attribution_digest(attribution)[:12]}"

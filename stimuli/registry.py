@@ -119,7 +119,7 @@ class Table(Generic[T]):
         """What `name` stands for, imported on first use. UnknownName as in `stored_name`."""
         full = self.stored_name(name)
         if full not in self._loaded:
-            self._loaded[full] = self._imported(full)
+            self._loaded[full] = self._import_entry(full)
         return self._loaded[full]
 
     def origin(self, name: str) -> Origin | None:
@@ -127,7 +127,7 @@ class Table(Generic[T]):
         `stored_name`.
         """
         full = self.stored_name(name)
-        return None if full in self._entries else self._offered(full).origin
+        return None if full in self._entries else self._offer_of(full).origin
 
     def __or__(self, other: Table[T2]) -> Table[T | T2]:
         """Both tables' entries, under this one's noun and group."""
@@ -145,8 +145,8 @@ class Table(Generic[T]):
             self._entries = before
             self._loaded.pop(name, None)
 
-    def _imported(self, full: str) -> T:
-        target = self._entries[full] if full in self._entries else self._offered(full).path
+    def _import_entry(self, full: str) -> T:
+        target = self._entries[full] if full in self._entries else self._offer_of(full).path
         if not isinstance(target, str):
             return target
         module, _, attribute = target.partition(":")
@@ -156,14 +156,14 @@ class Table(Generic[T]):
             if full in self._entries:
                 raise
             raise UnknownName(
-                f"the {self.noun} {full!r} of {self._offered(full).origin} cannot be imported ({error}): "
+                f"the {self.noun} {full!r} of {self._offer_of(full).origin} cannot be imported ({error}): "
                 "mend or reinstall that package"
             ) from error
 
     def _offers(self) -> tuple[Offer, ...]:
         return _offers_of(self._group) if self._group else ()
 
-    def _offered(self, full: str) -> Offer:
+    def _offer_of(self, full: str) -> Offer:
         return next(offer for offer in self._offers() if offer.full_name == full)
 
     def _claims(self, name: str) -> list[str]:
@@ -172,7 +172,7 @@ class Table(Generic[T]):
         if colon and distribution == CORE:
             return [plain] if plain in self._entries else []
         if colon:
-            name = f"{normalised(distribution)}:{plain}"
+            name = f"{normalise_name(distribution)}:{plain}"
             return [offer.full_name for offer in self._offers() if offer.full_name == name]
         core = [name] if name in self._entries else []
         return core + [offer.full_name for offer in self._offers() if offer.name == name]
@@ -213,7 +213,7 @@ def refuse_other_package(wanted: str, what: str) -> None:
         )
 
 
-def normalised(distribution: str) -> str:
+def normalise_name(distribution: str) -> str:
     """A distribution's name as package indexes compare it: lower case, words joined by "-"."""
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
@@ -231,7 +231,9 @@ def _read_offers(group: str, path: tuple[str, ...]) -> tuple[Offer, ...]:
         offer.full_name: offer
         for point in metadata.entry_points(group=group)
         if point.dist is not None
-        for offer in [Offer(Origin(normalised(point.dist.name), point.dist.version), point.name, point.value)]
+        for offer in [
+            Offer(Origin(normalise_name(point.dist.name), point.dist.version), point.name, point.value)
+        ]
     }
     return tuple(offers[name] for name in sorted(offers))
 
@@ -268,13 +270,13 @@ def read_params(component: Component, kind: type[T], noun: str) -> T:
         # Read as JSON: an array then fits a tuple field, and yet nothing is coerced ("5" is no number).
         return TypeAdapter(kind).validate_json(json.dumps(dict(component.params)))
     except ValidationError as error:
-        known = declared(kind)
+        known = declared_parameters(kind)
         raise BadSpec("; ".join(_fault(owner, fault, known) for fault in error.errors())) from None
     except TypeError as error:  # a date of a TOML file, say
         raise BadSpec(f"{owner}: {error}; its parameters are texts, numbers, true, false and lists") from None
 
 
-def declared(kind: type) -> Mapping[str, FieldInfo]:
+def declared_parameters(kind: type) -> Mapping[str, FieldInfo]:
     """The parameters of a `Params` or of a class under `parameters`, by name."""
     fields: Mapping[str, FieldInfo] = vars(kind)["__pydantic_fields__"]
     return fields
@@ -284,7 +286,7 @@ def written_out(entry: object) -> dict[str, Any]:
     """The parameters of a value of a class under `parameters`, as they are stored: all but later ones that
     have their defaults.
     """
-    fields = declared(type(entry))
+    fields = declared_parameters(type(entry))
     values = {name: getattr(entry, name) for name in fields}
     return {
         name: value

@@ -12,8 +12,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from stimuli.build import send
-from stimuli.claims import free, of_one_stimulus, render_claimed
 from stimuli.models import Measurement, Stimulus
+from stimuli.worker_claims import free, of_one_stimulus, render_claimed
 
 SWEEP_MAX = 2000
 

@@ -53,7 +53,7 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
+class TrainedNetwork:
     """A trained network, with its accuracy on pictures that it was not trained on."""
 
     network: nn.Module
@@ -111,7 +111,7 @@ def train(
     classes: int,
     recipe: Recipe,
     progress: Callable[[int, int], None],
-) -> Trained:
+) -> TrainedNetwork:
     """Train a small network on uint8 (N, H, W, 3) and class indices (N,); a fifth is held out, by whole
     groups.
 
@@ -133,7 +133,7 @@ def train(
         network = small_network(recipe.width, classes, recipe.downsampling)
         steps = _fit(network, (inputs, labels), (shown, kept), rng, recipe, progress)
     accuracy, _recall = _judge(network, inputs[kept], labels[kept])
-    return Trained(network.eval(), accuracy, len(kept), len(shown), steps)
+    return TrainedNetwork(network.eval(), accuracy, len(kept), len(shown), steps)
 
 
 @contextmanager

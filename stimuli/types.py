@@ -15,6 +15,10 @@ Use = Literal["task", "known", "blank", "tuning"]
 follows the rules. blank: it shows none of the answers. tuning: settings are chosen on it, and it decides
 nothing."""
 Modality = Literal["image", "text"]
+Units = Literal["legacy", "words", "characters", "tokens"]
+"""What can be marked of a text; legacy: runs of letters, digits and _."""
+Span = tuple[int, int]
+"""Start and end in characters of a text, the end excluded."""
 Pixels = NDArray[np.uint8]
 """An RGB picture, uint8 (H, W, 3)."""
 Mask = NDArray[np.bool_]

@@ -27,7 +27,7 @@ from jsonschema.exceptions import best_match
 from PIL import Image
 
 from experiments.kinds import KINDS
-from tests.journeys.plates import plate
+from tests.journeys.pages.plates import plate
 from tests.services import ROOT
 
 DIST = ROOT / "frontend" / "dist"
@@ -80,7 +80,7 @@ def _schema(kinds: tuple[str, ...]) -> dict[str, Any]:
     """As the server publishes it; anew for a test that has added `kinds`."""
     from drf_spectacular.generators import SchemaGenerator
 
-    from experiments.api.contents import TrialsField, _every_kind
+    from experiments.api.trial_serializers import TrialsField, _every_kind
 
     # It keeps the kinds that there were when it was first asked.
     TrialsField._spectacular_annotation["field"].child.serializers = _every_kind  # type: ignore[attr-defined]

@@ -3,7 +3,7 @@ var/.
 
 pytest                              SQLite, in files of a temporary folder
 pytest --database postgresql        a throwaway PostgreSQL (tests/services.py)
-pytest --processes 3                in three processes (tests/workers.py)
+pytest --processes 3                in three processes (tests/run/workers.py)
 """
 
 import gc
@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from tests import budget, choice, databases, services, workers, worlds
-from tests.guard import Service
+from tests import services, worlds
 from tests.proofs.scale import Scale
+from tests.run import budget, choice, databases, workers
+from tests.run.guard import Service
 from tests.services import WebServer
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def refuse_marks_without_reason(items: list[pytest.Item]) -> None:
     """Running twice takes minutes, so `both_databases` says what the database may decide; and `sqlite_only`
-    why PostgreSQL may not decide it. `long` names the shorter test of the same code (tests/choice.py)."""
+    why PostgreSQL may not decide it. `long` names the shorter test of the same code (tests/run/choice.py)."""
     for item in items:
         for mark in item.iter_markers("long"):
             if mark.args or set(mark.kwargs) != {"stays"}:
@@ -385,7 +386,7 @@ def served(project_env: dict[str, str]) -> Iterator[WebServer]:
 def browser() -> Iterator["Browser"]:
     """One headless Chromium for the whole run. Playwright leaves a loop running in this thread, beside which
     tests may read rows: nothing else runs in it."""
-    from tests.chromium import open_browser
+    from tests.run.chromium import open_browser
 
     with pytest.MonkeyPatch.context() as patch, open_browser() as opened:
         # Not by the environment: other processes would inherit it, and a deployment warns of it.

@@ -19,12 +19,12 @@ import numpy as np
 import pytest
 from django.conf import settings
 
-from experiments.pruning import INSTALLATIONS
-from stimuli import survey
+from experiments.drafting.store_cleanup import INSTALLATIONS
+from stimuli import spec_derivation
 from stimuli.build import build, missing
 from stimuli.datasets import practice
 from stimuli.models import Stimulus
-from stimuli.render import canvas, png
+from stimuli.render import png, view_placement
 from stimuli.types import Pixels
 from tests import worlds
 
@@ -60,7 +60,7 @@ def drawn_once() -> Iterator[None]:
     compresses the same pixels once; and a file is not waited for until it is on the disk."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(png, "encode", _by_pixels(png.encode, 512))
-        patch.setattr(survey, "shown_picture", _by_pixels(canvas.shown_picture, 64))
+        patch.setattr(spec_derivation, "shown_picture", _by_pixels(view_placement.shown_picture, 64))
         patch.setattr(practice, "practice_pictures", cache(practice.practice_pictures))
         patch.setattr(os, "fsync", lambda file: None)
         yield

@@ -1,7 +1,7 @@
 """Throwaway servers for tests and benchmarks: PostgreSQL, Redis, Celery worker and beat, the web server.
 
-Each runs under a guard (tests/guard.py) that stops it and removes its folder when the run ends, however it
-ends. Two runs never share a folder or a port.
+Each runs under a guard (tests/run/guard.py) that stops it and removes its folder when the run ends, however
+it ends. Two runs never share a folder or a port.
 """
 
 import os
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import psycopg2
 
-from tests.guard import Plan, Service, ServiceFailed
+from tests.run.guard import Plan, Service, ServiceFailed
 
 ROOT = Path(__file__).resolve().parent.parent
 ATTEMPTS = 5

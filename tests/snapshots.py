@@ -17,8 +17,8 @@ from django.conf import settings
 from django.db import connection
 from django.db.transaction import atomic
 
+from experiments.drafting.store_cleanup import INSTALLATIONS, note_installation
 from experiments.models import Study
-from experiments.pruning import INSTALLATIONS, note_installation
 from stimuli.store import open_store
 from tests import worlds
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stimuli.explainers.gradients.gradient import Saliency
+from stimuli.explainers.gradients.pixel_gradients import Saliency
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject
 

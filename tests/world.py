@@ -18,10 +18,11 @@ from django.test import Client
 from PIL import Image
 
 from crowd.models import Posting
-from experiments.drafts import build_draft, picture_keys
+from experiments.drafting.draft import build_draft
+from experiments.drafting.draft_rows import picture_keys
 from experiments.models import Response, Session, Study, Trial
-from experiments.opening import open_study
-from experiments.study_file import load_study, material_folder
+from experiments.opening.opening import open_study
+from experiments.study_files.load import load_study, material_folder
 from tests.rendered import build_once
 from tests.snapshots import once
 
@@ -209,7 +210,7 @@ class Person:
         return reply
 
     def session(self) -> Session:
-        from experiments.sessions import session_of
+        from experiments.sessions.lifecycle import session_of
 
         return session_of(self.token)
 

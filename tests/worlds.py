@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from tests.databases import only_one
+from tests.run.databases import only_one
 
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = ROOT / ".venv" / "worlds"

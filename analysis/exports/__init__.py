@@ -15,7 +15,7 @@ EXPORTERS: Table[Exporter] = Table(
         "csv": "analysis.exports.delimited:write",
         "parquet": "analysis.exports.parquet:write",
         "psychds": "analysis.exports.psychds:write",
-        "pasta": "analysis.exports.pasta:write",
+        "pasta": "analysis.exports.pasta_ratings:write",
     },
 )
 

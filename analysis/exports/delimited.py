@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +20,10 @@ import pandas as pd
 
 from analysis.columns import UNITS, Column, codebook, columns_of, names
 from analysis.exports.base import ExportError
-from analysis.exports.cells import guarded, unguarded
 from analysis.exports.public import DECISIONS
-from analysis.frames import Tables, conform, joined
-from analysis.missing import MEANINGS
+from analysis.frames import Tables, conform, join_parts
+from analysis.spreadsheet_cells import escape_cell, unescape_cell
+from analysis.tables.missing_codes import MEANINGS
 
 READ_ROWS = 50_000
 """Rows of a file that are held as texts at once."""
@@ -46,7 +47,7 @@ def write_codebook(tables: Tables, folder: Path) -> dict[str, int]:
     entries = [entry for entry in codebook(tables.extra, tables.asked) if entry["table"] in tables.listed]
     heads = list(entries[0])
     write_rows(
-        folder / "codebook.csv", heads, ([guarded(entry[head]) for head in heads] for entry in entries)
+        folder / "codebook.csv", heads, ([escape_cell(entry[head]) for head in heads] for entry in entries)
     )
     profile = DECISIONS if tables.is_public else None
     book = {"note": NOTE, "public": profile, "missing": MEANINGS, "tables": UNITS, "columns": entries}
@@ -85,7 +86,7 @@ def read(path: Path, table: str, extra: Sequence[Column] = (), held: Collection[
         encoding="utf-8",
         chunksize=READ_ROWS,
     ) as parts:
-        return joined(
+        return join_parts(
             conform(
                 pd.DataFrame({column.name: _values(part[column.name], column) for column in columns}),
                 table,
@@ -104,14 +105,27 @@ def write_rows(path: Path, heads: list[str], rows: object) -> None:
         writer.writerows(rows)  # type: ignore[arg-type]
 
 
+def write_frame(path: Path, table: pd.DataFrame) -> None:
+    """One file of a table whose cells are written as text, empty without a value."""
+    cells = (["" if pd.isna(v) else escape_cell(str(v)) for v in row] for row in table.to_numpy(object))
+    write_rows(path, list(table.columns), cells)
+
+
+@contextmanager
+def writing(out: Path) -> Iterator[None]:
+    """What a command writes to its --out. Raises ExportError if it cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise ExportError(f"{out} cannot be written ({error.strerror}): name another --out.") from error
+
+
 def _cells(series: pd.Series, column: Column) -> list[str]:
     if column.dtype in ("text", "json"):
-        return [guarded(str(text)) for text in series]
-    if column.dtype == "flag":
-        return ["" if pd.isna(value) else str(int(value)) for value in series]
+        return [escape_cell(str(text)) for text in series]
     if column.dtype == "time":
         return ["" if pd.isna(value) else value.isoformat(timespec="milliseconds") for value in series]
-    if column.dtype == "integer":
+    if column.dtype in ("flag", "integer"):
         return ["" if pd.isna(value) else str(int(value)) for value in series]
     # repr is the shortest text that reads back as the same float; 1.0 is written as 1.
     return ["" if pd.isna(value) else repr(float(value)).removesuffix(".0") for value in series]
@@ -120,7 +134,7 @@ def _cells(series: pd.Series, column: Column) -> list[str]:
 def _values(series: pd.Series, column: Column) -> pd.Series:
     if column.dtype in ("text", "json"):
         codes, texts = pd.factorize(series)
-        return pd.Series(np.array([unguarded(text) for text in texts], dtype=object)[codes], series.index)
+        return pd.Series(np.array([unescape_cell(text) for text in texts], dtype=object)[codes], series.index)
     if column.dtype == "flag":
         return series.map({"1": True, "0": False, "": None})
     return series.where(series != "", None)

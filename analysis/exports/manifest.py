@@ -20,14 +20,14 @@ PLAIN = re.compile(r"([A-Za-z0-9_\-]+/)?[A-Za-z0-9_\-]+(\.[A-Za-z0-9_\-]+)*")
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class Verification:
     """The result of a verification: every problem; none means that the folder is as it was written."""
 
     manifest: Mapping[str, Any]
     problems: tuple[str, ...]
 
 
-def described(folder: Path, rows: Mapping[str, int]) -> list[dict[str, Any]]:
+def file_entries(folder: Path, rows: Mapping[str, int]) -> list[dict[str, Any]]:
     """One entry per file: name, bytes, SHA-256, rows."""
     return [
         {
@@ -40,7 +40,7 @@ def described(folder: Path, rows: Mapping[str, int]) -> list[dict[str, Any]]:
     ]
 
 
-def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+def add_digest(content: Mapping[str, Any]) -> dict[str, Any]:
     """The manifest with its own digest: SHA-256 of its canonical JSON without the digest."""
     return {**content, "digest": content_key(dict(content))}
 
@@ -50,7 +50,7 @@ def write(folder: Path, manifest: Mapping[str, Any]) -> None:
     (folder / NAME).write_text(text + "\n", encoding="utf-8")
 
 
-def check(folder: Path) -> Checked:
+def check(folder: Path) -> Verification:
     """Compares a folder with its manifest. Raises ExportError if there is no manifest that can be read."""
     manifest = _read(folder / NAME)
     content = {key: value for key, value in manifest.items() if key != "digest"}
@@ -63,7 +63,7 @@ def check(folder: Path) -> Checked:
     present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     for name in sorted(present - set(listed) - {NAME}):
         problems.append(f"{name}: stands in the folder and not in the manifest; it is no part of the export.")
-    return Checked(manifest, tuple(problems))
+    return Verification(manifest, tuple(problems))
 
 
 def sha256(path: Path) -> str:

@@ -14,7 +14,7 @@ import pandas as pd
 from analysis.columns import Column, Dtype, columns_of
 from analysis.exports.base import ExportError
 from analysis.exports.delimited import write_codebook
-from analysis.frames import Tables, conform, frame, joined
+from analysis.frames import Tables, conform, frame, join_parts
 
 SUFFIX = ".parquet"
 TYPES: Mapping[Dtype, tuple[str, ...]] = {
@@ -57,7 +57,7 @@ def read(path: Path, table: str, extra: Sequence[Column] = (), held: Collection[
             groups = (source.read_row_group(at, columns).to_pandas() for at in range(source.num_row_groups))
             # A table without rows has no group.
             empty = frame(table, [], extra, held)
-            return joined(chain([empty], (conform(group, table, extra, held) for group in groups)))
+            return join_parts(chain([empty], (conform(group, table, extra, held) for group in groups)))
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         why = str(error).splitlines()[0].rstrip(".")
         raise ExportError(

@@ -18,13 +18,13 @@ def write(tables: Tables, folder: Path) -> Mapping[str, int]:
     slug = slugs[0] if slugs else "study"
     (folder / FOLDER).mkdir()
     for table in tables.listed:
-        name = named(slug, table)
+        name = table_path(slug, table)
         (folder / f"{table}.csv").rename(folder / name)
         rows[name] = rows.pop(f"{table}.csv")
     return rows
 
 
-def named(slug: str, table: str) -> str:
+def table_path(slug: str, table: str) -> str:
     """A table's file; values of keywords are letters and digits alone."""
     study, described = ("".join(c for c in text if c.isascii() and c.isalnum()) for text in (slug, table))
     return f"{FOLDER}/study-{study}_description-{described}_data.csv"

@@ -15,7 +15,7 @@ from typing import Literal
 
 import pandas as pd
 
-from analysis.columns import Asked, Column, columns_of
+from analysis.columns import CodebookQuestion, Column, columns_of
 from analysis.frames import Frames, Tables, conform
 from stimuli.spec import canonical_json
 
@@ -82,8 +82,8 @@ def decision_of(table: str, column: str) -> Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Public:
-    """The same tables as they may be published."""
+class TablesView:
+    """Tables that hold the same columns with other rows or cells: `change` says which, table by table."""
 
     tables: Tables
 
@@ -97,22 +97,34 @@ class Public:
 
     @property
     def is_public(self) -> bool:
-        return True
+        return self.tables.is_public
 
     @property
-    def asked(self) -> Sequence[Asked]:
+    def asked(self) -> Sequence[CodebookQuestion]:
         return self.tables.asked
 
     def parts(self, table: str) -> Iterator[pd.DataFrame]:
         for part in self.tables.parts(table):
-            yield self._published(table, part)
+            yield self.change(table, part)
 
     def frames(self) -> Frames:
         whole = self.tables.frames()
-        made = {name: self._published(name, whole.tables[name]) for name in whole.listed}
-        return Frames(**made, extra=self.extra)
+        return Frames(**{n: self.change(n, whole.tables[n]) for n in whole.listed}, extra=self.extra)
 
-    def _published(self, table: str, part: pd.DataFrame) -> pd.DataFrame:
+    def change(self, table: str, part: pd.DataFrame) -> pd.DataFrame:
+        raise NotImplementedError
+
+
+class Public(TablesView):
+    """The same tables as they may be published."""
+
+    __slots__ = ()
+
+    @property
+    def is_public(self) -> bool:
+        return True
+
+    def change(self, table: str, part: pd.DataFrame) -> pd.DataFrame:
         made = part.copy(deep=False)
         for column in columns_of(table, self.tables.extra):
             decision = decision_of(table, column.name)

@@ -13,7 +13,7 @@ from analysis.exports.delimited import write_rows
 from analysis.preference.evaluation import SCORER, Evaluation
 from analysis.preference.figures import PREDICTED
 from analysis.preference.fitting import FitPlan
-from analysis.reports.figures import OKABE_ITO, canvas
+from analysis.reports.drawing.figures import OKABE_ITO, canvas
 from stimuli.render.sentences import PASTA, REASONS, SentenceSpec
 
 
@@ -48,7 +48,7 @@ def variations(plan: FitPlan) -> dict[str, FitPlan]:
 
 
 @dataclass(frozen=True, slots=True)
-class Varied:
+class VariationSummary:
     """Means over questions and runs: weighted kappa, and Spearman's correlation over the defined ones."""
 
     name: str
@@ -58,15 +58,15 @@ class Varied:
     high: float
 
 
-def varied(name: str, made: Evaluation) -> Varied:
+def summarise_variation(name: str, made: Evaluation) -> VariationSummary:
     """`low` and `high` are the least and the largest kappa of a question."""
     kappas = [cell.over.mean for cell in made.of("QWK", SCORER).values() if cell.over.mean is not None]
     ranks = [cell.over.mean for cell in made.of("Spearman", SCORER).values() if cell.over.mean is not None]
     mean = float(np.mean(ranks)) if ranks else None
-    return Varied(name, float(np.mean(kappas)), mean, min(kappas), max(kappas))
+    return VariationSummary(name, float(np.mean(kappas)), mean, min(kappas), max(kappas))
 
 
-def figure_of(rows: Sequence[Varied]) -> Any:
+def figure_of(rows: Sequence[VariationSummary]) -> Any:
     """A point per variation, with the range over questions."""
     figure, axes = canvas(7.2, 1.0 + 0.32 * len(rows), PREDICTED)
     for place, row in enumerate(reversed(rows)):
@@ -78,7 +78,7 @@ def figure_of(rows: Sequence[Varied]) -> Any:
     return figure
 
 
-def write(folder: Path, rows: Sequence[Varied]) -> None:
+def write(folder: Path, rows: Sequence[VariationSummary]) -> None:
     """ablation.csv with exact numbers."""
     columns = list(asdict(rows[0]))
     cells = (["" if value is None else str(value) for value in asdict(row).values()] for row in rows)

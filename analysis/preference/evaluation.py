@@ -8,10 +8,19 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.preference.rated import Rated
+from analysis.preference.rated_explanations import RatedExplanations
 from analysis.preference.splits import Split
-from analysis.stats.results import Floats, Interval
-from stimuli.preference.scores import OverRuns, Target, kappa, mse, scores_of, spearman, summed_up, target_of
+from analysis.stats.intervals_and_checks import Floats, Interval, ends_of, row_of
+from stimuli.preference.prediction_agreement import (
+    OverRuns,
+    Target,
+    kappa,
+    mse,
+    scores_of,
+    spearman,
+    summed_up,
+    target_of,
+)
 
 Rows = NDArray[np.int64]
 METRICS: Mapping[str, Callable[[Floats, Floats], float | None]] = {
@@ -24,7 +33,6 @@ runs."""
 DRAWS = 300
 LEVEL = 0.95
 DEFINED_MIN = 0.9
-HALVINGS = 20
 SCORER, PLAIN, MEAN = "scorer", "properties alone", "mean of training"
 SCORER_OTHERS, HUMAN_OTHERS = "scorer, by others", "person, by others"
 HUMAN_PUBLISHED = "person, by all"
@@ -67,14 +75,10 @@ class Cell:
     interval: Interval | None
 
     def table(self) -> dict[str, object]:
+        about = row_of(self, "metric", "source", "question") | row_of(self.over, "mean", "sd")
         return {
-            "metric": self.metric,
-            "source": self.source,
-            "question": self.question,
-            "mean": self.over.mean,
-            "sd": self.over.sd,
-            "low": self.interval.low if self.interval else None,
-            "high": self.interval.high if self.interval else None,
+            **about,
+            **ends_of(self.interval),
             "runs": self.over.defined,
             "undefined": self.over.undefined,
         }
@@ -98,7 +102,7 @@ class Evaluation:
 
 
 def evaluate(
-    rated: Rated,
+    rated: RatedExplanations,
     splits: Sequence[Split],
     predicted: Floats,
     plain: Floats | None,
@@ -141,7 +145,7 @@ def evaluate(
         for source, questions in sources.items():
             for name, runs in zip(rated.questions, questions, strict=True):
                 progress(len(made.cells), total)
-                over = summed_up([_scored(score, pairs) for pairs in runs])
+                over = summed_up([_score_pairs(score, pairs) for pairs in runs])
                 made.cells.append(Cell(metric, source, name, over, _interval(score, runs, counts)))
     for run, split in enumerate(splits):
         scores = scores_of(predicted[run, split.test], wanted[split.test])
@@ -157,7 +161,7 @@ def _with(pairs: Pairs, predicted: Floats) -> Pairs:
     return Pairs(np.asarray(predicted, np.float64), pairs.wanted, pairs.images, pairs.methods)
 
 
-def _scored(score: Callable[[Floats, Floats], float | None], pairs: Pairs) -> float | None:
+def _score_pairs(score: Callable[[Floats, Floats], float | None], pairs: Pairs) -> float | None:
     return score(pairs.predicted, pairs.wanted) if len(pairs.wanted) else None
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from analysis.preference.compared import Placed, Sweep
-from analysis.reports.figure_files import INK, as_pdf, as_svg_file
-from analysis.reports.figures import OKABE_ITO, Look, drawing, folded, panels
-from stimuli.preference.mixture import Mixture
+from analysis.preference.backbone_comparison import MethodPlace, Sweep
+from analysis.reports.drawing.figure_files import INK, as_pdf, as_svg_file
+from analysis.reports.drawing.figures import OKABE_ITO, Look, drawing, fold_label, panels
+from stimuli.preference.method_mixture import Mixture
 from stimuli.types import Pixels
 
 PREDICTED = Look({}, "predicted ratings: no person was asked, and a rating is not understanding")
@@ -35,8 +35,8 @@ def winners(made: Mapping[str, Mixture]) -> Any:
     return figure
 
 
-def placed(
-    rows: Sequence[Placed], example: Mapping[str, tuple[float, float, Pixels | str]], words: str
+def draw_places(
+    rows: Sequence[MethodPlace], example: Mapping[str, tuple[float, float, Pixels | str]], words: str
 ) -> Any:
     """Predicted rating against a metric whose `words` name the axis: the mean of each method with its
     interval, and the explanations of one picture, which stand below.
@@ -60,7 +60,7 @@ def placed(
             pictures[place].text(0.5, 0.5, text, ha="center", va="center", fontsize=7)
         else:
             pictures[place].imshow(shown)
-        pictures[place].set_title(f"{sign}  {folded(row.method)}", fontsize=8, loc="left", color=colour)
+        pictures[place].set_title(f"{sign}  {fold_label(row.method)}", fontsize=8, loc="left", color=colour)
         pictures[place].set_xlabel(f"predicted {rating:.2f}", fontsize=8)
     for place, axes in enumerate(pictures):
         axes.set_xticks([])
@@ -75,7 +75,7 @@ def placed(
     return figure
 
 
-def _cross(axes: Any, row: Placed, colour: str) -> None:
+def _cross(axes: Any, row: MethodPlace, colour: str) -> None:
     faint = {"color": colour, "linewidth": 1.2, "alpha": 0.6, "zorder": 2}
     if row.metric.interval:
         ends = [row.metric.interval.low, row.metric.interval.high]
@@ -96,9 +96,9 @@ def by_backbone(made: Sequence[Sweep]) -> Any:
             if each.interval:
                 ends = [each.interval.low, each.interval.high]
                 axes.plot([x, x], ends, color=colour, linewidth=2.4, solid_capstyle="butt", alpha=0.5)
-        title = f"{folded(sweep.explainer)}\n{values[0].images} images"
+        title = f"{fold_label(sweep.explainer)}\n{values[0].images} images"
         axes.set_title(title, fontsize=9.5, loc="left", color=colour)
-        axes.set_xticks(range(len(values)), [folded(name.replace("_", " ")) for name in sweep.means])
+        axes.set_xticks(range(len(values)), [fold_label(name.replace("_", " ")) for name in sweep.means])
         axes.set_xlim(-0.4, len(values) - 0.6)
     figure.supylabel("Predicted rating", fontsize=9.5)
     return figure

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -10,19 +10,19 @@ from typing import Any, Literal
 import numpy as np
 
 from analysis.preference.evaluation import Evaluation, evaluate
-from analysis.preference.rated import Rated
+from analysis.preference.rated_explanations import RatedExplanations
 from analysis.preference.splits import Split, SplitName, splits_of
-from analysis.stats.results import Floats
+from analysis.stats.intervals_and_checks import Floats
 from experiments.paradigms.rating import Pair
 from stimuli.errors import BadRatings
 from stimuli.preference.embedding import embed
 from stimuli.preference.encoders import PreferenceEncoder
-from stimuli.preference.scorer import PreferenceScorer
-from stimuli.preference.scorer_file import EncoderCard, HeadCard, ScorerCard, described
-from stimuli.preference.scores import Target, target_of
+from stimuli.preference.prediction_agreement import Target, target_of
+from stimuli.preference.scorer_estimator import PreferenceScorer
+from stimuli.preference.scorer_file import EncoderCard, HeadCard, ScorerCard, scorer_parameters
 from stimuli.preference.training import Keeping
+from stimuli.types import Progress
 
-Progress = Callable[[str, int, int], None]
 Label = Literal["truth", "predicted", "none"]
 KEPT_EVERY = 4
 PLAIN_EPOCHS = 60
@@ -44,7 +44,7 @@ class FitPlan:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class ScorerFit:
     scorer: PreferenceScorer
     card: ScorerCard
     splits: tuple[Split, ...]
@@ -52,13 +52,13 @@ class Fitted:
 
 
 def fit(
-    rated: Rated,
+    rated: RatedExplanations,
     encoder: PreferenceEncoder,
     plan: FitPlan,
     folder: Path,
     progress: Progress,
     embeddings: Path | None = None,
-) -> Fitted:
+) -> ScorerFit:
     """Fit and evaluate. `folder` keeps embeddings and the state of the training, from which an interrupted
     fit goes on; `embeddings` names another place for the former. Raises BadRatings for ratings, splits or
     labels that cannot be learned from.
@@ -108,16 +108,16 @@ def fit(
         inputs=plan.pair or "single",
         encoder=EncoderCard(name=encoder.name, digest=encoder.digest, size=encoder.size),
         heads=tuple(HeadCard(question=rated.questions[q], seed=of_run[run]) for run, q in heads),
-        parameters=described(scorer),
+        parameters=scorer_parameters(scorer),
         scores={
             f"{cell.metric} {cell.question}": cell.over.mean for cell in made.cells if cell.source == "scorer"
         },
         licence=plan.licence or "not given",
     )
-    return Fitted(scorer, card, tuple(splits), made)
+    return ScorerFit(scorer, card, tuple(splits), made)
 
 
-def _check(rated: Rated) -> None:
+def _check(rated: RatedExplanations) -> None:
     """Raises BadRatings for a question that cannot be learned: none, one rater, or one point throughout."""
     for place, question in enumerate(rated.questions):
         given = rated.ratings[:, place][~np.isnan(rated.ratings[:, place])]

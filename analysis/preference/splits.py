@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.preference.rated import Rated
+from analysis.preference.rated_explanations import RatedExplanations
 from stimuli.errors import BadRatings
 
 SplitName = Literal["strict", "images", "released", "dataset_out", "method_out"]
@@ -44,7 +44,7 @@ class Split:
         }
 
 
-def splits_of(rated: Rated, name: SplitName, seeds: Sequence[int]) -> list[Split]:
+def splits_of(rated: RatedExplanations, name: SplitName, seeds: Sequence[int]) -> list[Split]:
     """One split per seed; of "dataset_out" and "method_out" one per dataset or method, in turn, with the
     first seed's images.
 
@@ -57,23 +57,23 @@ def splits_of(rated: Rated, name: SplitName, seeds: Sequence[int]) -> list[Split
     if name not in SPLITS:
         raise BadRatings(f"there is no split {name!r}: known are {', '.join(SPLITS)}")
     if name == "released":
-        return [_checked(_released(rated, seed)) for seed in seeds]
+        return [_check_sizes(_split_like_release(rated, seed)) for seed in seeds]
     makers, images = _alike(rated, rated.makers, rated.images), _alike(rated, rated.images, rated.methods)
     if name == "images":
-        return [_checked(_images(rated, images, seed)) for seed in seeds]
+        return [_check_sizes(_images(rated, images, seed)) for seed in seeds]
     if name == "strict":
-        return [_checked(_strict(rated, images, makers, seed)) for seed in seeds]
+        return [_check_sizes(_strict(rated, images, makers, seed)) for seed in seeds]
     held = list(rated.datasets) if name == "dataset_out" else makers
     groups = list(dict.fromkeys(held))
     if len(groups) < 2:
         what = "dataset" if name == "dataset_out" else "method"
         raise BadRatings(f"all explanations are of one {what}, {groups[0]!r}: take another split")
-    return [_checked(_out(rated, name, images, (held, group), seeds[0])) for group in groups]
+    return [_check_sizes(_out(rated, name, images, (held, group), seeds[0])) for group in groups]
 
 
-def _released(rated: Rated, seed: int) -> Split:
+def _split_like_release(rated: RatedExplanations, seed: int) -> Split:
     rng = np.random.default_rng(seed)
-    inside = [_drawn(names, TRAIN_SHARE, rng) for names in (rated.images, rated.methods)]
+    inside = [_draw_share(names, TRAIN_SHARE, rng) for names in (rated.images, rated.methods)]
     both, neither = inside[0] & inside[1], ~inside[0] & ~inside[1]
     rest = rng.permutation(np.flatnonzero(neither))
     half = len(rest) // 2
@@ -81,20 +81,24 @@ def _released(rated: Rated, seed: int) -> Split:
     return Split("released", np.flatnonzero(both), np.sort(rest[:half]), np.sort(rest[half:]), discarded)
 
 
-def _strict(rated: Rated, images: Sequence[str], makers: Sequence[str], seed: int) -> Split:
+def _strict(rated: RatedExplanations, images: Sequence[str], makers: Sequence[str], seed: int) -> Split:
     rng = np.random.default_rng(seed)
     image, maker = (_thirds(names, rng) for names in (images, makers))
     sets = [np.flatnonzero((image == part) & (maker == part)) for part in range(3)]
     return _without_twice(rated, "strict", sets)
 
 
-def _images(rated: Rated, images: Sequence[str], seed: int) -> Split:
+def _images(rated: RatedExplanations, images: Sequence[str], seed: int) -> Split:
     part = _thirds(images, np.random.default_rng(seed))
     return _without_twice(rated, "images", [np.flatnonzero(part == place) for place in range(3)])
 
 
 def _out(
-    rated: Rated, name: SplitName, images: Sequence[str], out: tuple[Sequence[str], str], seed: int
+    rated: RatedExplanations,
+    name: SplitName,
+    images: Sequence[str],
+    out: tuple[Sequence[str], str],
+    seed: int,
 ) -> Split:
     """`out`: the group of each explanation, and the one that the test is of."""
     held, group = out
@@ -107,7 +111,9 @@ def _out(
     return _without_twice(rated, name, [*sets, np.flatnonzero(is_held & (image == 2))], group)
 
 
-def _without_twice(rated: Rated, name: SplitName, sets: Sequence[Rows], held_out: str = "") -> Split:
+def _without_twice(
+    rated: RatedExplanations, name: SplitName, sets: Sequence[Rows], held_out: str = ""
+) -> Split:
     """The sets without what is equal to the pixel to a picture of an earlier set."""
     digests = [subject.digest for subject in rated.subjects]
     before: set[str] = set()
@@ -119,7 +125,7 @@ def _without_twice(rated: Rated, name: SplitName, sets: Sequence[Rows], held_out
     return Split(name, train, validation, test, len(digests) - sum(map(len, kept)), held_out)
 
 
-def _checked(made: Split) -> Split:
+def _check_sizes(made: Split) -> Split:
     empty = [what for what in ("train", "validation", "test") if made.counts[what] < 2]
     if empty:
         of = f" with {made.held_out!r} held out" if made.held_out else ""
@@ -130,7 +136,7 @@ def _checked(made: Split) -> Split:
     return made
 
 
-def _drawn(names: Sequence[str], share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _draw_share(names: Sequence[str], share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Whether each name is among the drawn share of all names."""
     known = rng.permutation(sorted(set(names)))
     chosen = set(known[: int(share * len(known))])
@@ -147,7 +153,7 @@ def _thirds(names: Sequence[str], rng: np.random.Generator) -> Rows:
     return np.array([part[name] for name in names])
 
 
-def _alike(rated: Rated, names: Sequence[str], others: Sequence[str]) -> list[str]:
+def _alike(rated: RatedExplanations, names: Sequence[str], others: Sequence[str]) -> list[str]:
     """The first name of each explanation's group: of two names whose pictures are equal for most of the
     `others` that both have."""
     pictures: dict[str, dict[str, str]] = {}

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from analysis.reports.report import Reporter
 
 OURS = {
-    "meta_predictor": "analysis.reports.meta_predictor:report",
-    "reverse_turing": "analysis.reports.reverse_turing:report",
-    "blind_review": "analysis.reports.blind_review:report",
-    "rating": "analysis.reports.rating:report",
-    "assisted_decision": "analysis.reports.assisted_decision:report",
+    "meta_predictor": "analysis.reports.meta_predictor.report:report",
+    "reverse_turing": "analysis.reports.reverse_turing.report:report",
+    "blind_review": "analysis.reports.blind_review.report:report",
+    "rating": "analysis.reports.rating.report:report",
+    "assisted_decision": "analysis.reports.assisted_decision.report:report",
 }
 REPORTERS: Table[Reporter] = Table("reporter", OURS, group="legible.reporters")
 READ = (

@@ -6,8 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from analysis.any_table.result_tables import Table
+from analysis.facts import ReportError, StudyFacts
 from analysis.frames import Frames
-from analysis.reports.base import Headline, Main, ReportError, Seal, Section, StudyFacts, Table
+from analysis.reports.base import Headline, Main, Section
+from analysis.seal import Seal
 
 SIMULATED_HEADING = "Computational observers, not people."
 MODEL_HEADING = "A model answered, not people."

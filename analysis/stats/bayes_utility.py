@@ -17,17 +17,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.stats import t as student
 
-from analysis.stats.results import (
-    Floats,
-    Interval,
-    Row,
-    StatsError,
-    checked_array,
-    checked_level,
-    ends_of,
-    finite,
-    has_spread,
-)
+from analysis.stats import check
+from analysis.stats.intervals_and_checks import Floats, Interval, Row, StatsError, finite, has_spread, row_of
 
 PRIOR_SD = 0.5
 NODES = 1201
@@ -51,16 +42,9 @@ class BayesUtility:
 
     def table(self) -> list[Row]:
         """One row. `probability_above_1` is no p value."""
-        return [
-            {
-                "utility": self.utility,
-                **ends_of(self.interval),
-                "probability_above_1": self.p_above,
-                "prior_sd_of_log": self.prior_sd,
-                "n": self.n,
-                "n_baseline": self.n_baseline,
-            }
-        ]
+        row = row_of(self, "utility", "interval")
+        row |= {"probability_above_1": self.p_above, "prior_sd_of_log": self.prior_sd}
+        return [row | row_of(self, "n", "n_baseline")]
 
 
 def bayes_utility(method: ArrayLike, baseline: ArrayLike, *, level: float = 0.95) -> BayesUtility:
@@ -69,8 +53,10 @@ def bayes_utility(method: ArrayLike, baseline: ArrayLike, *, level: float = 0.95
     Secondary, decides nothing. Raises StatsError for fewer than two people, accuracies outside 0-1, a mean of
     0, or a group without variance, for which the posterior is not defined.
     """
-    checked_level(level)
-    groups = [_checked(values, name) for values, name in ((method, "method"), (baseline, "baseline"))]
+    check.level(level)
+    groups = [
+        _check_accuracies(values, name) for values, name in ((method, "method"), (baseline, "baseline"))
+    ]
     (grid, density), (grid_base, density_base) = (_mean(values) for values in groups)
     log_ratio = np.log(grid)[None, :] - np.log(grid_base)[:, None]
     # The density of the method's mean given the baseline's: that of the log ratio, over the mean.
@@ -105,8 +91,8 @@ def bayes_utility(method: ArrayLike, baseline: ArrayLike, *, level: float = 0.95
     return BayesUtility(middle, Interval(low, high, level), above, PRIOR_SD, sizes[0], sizes[1])
 
 
-def _checked(values: ArrayLike, name: str) -> Floats:
-    array = checked_array(values, f"The {name}")
+def _check_accuracies(values: ArrayLike, name: str) -> Floats:
+    array = check.array(values, f"The {name}")
     if array.size < 2 or array.min() < 0 or array.max() > 1:
         raise StatsError(
             f"The {name} has {array.size} accuracies; give at least 2, each a share from 0 to 1, not percent."

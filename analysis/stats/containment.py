@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from analysis.stats.results import Codes, Floats, StatsError
+from analysis.stats.intervals_and_checks import Codes, Floats, StatsError
 
 TOLERANCE = 1e-8
 """Columns have length 1; a direction that is shorter within levels does not vary there."""

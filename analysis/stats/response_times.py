@@ -10,19 +10,16 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
-from analysis.stats.results import (
+from analysis.stats import check
+from analysis.stats.intervals_and_checks import (
     Floats,
     Interval,
     Names,
     Row,
     StatsError,
-    checked_array,
-    checked_codes,
-    checked_count,
-    checked_level,
-    ends_of,
     has_spread,
     mean_interval,
+    row_of,
 )
 
 EX_GAUSSIAN_MIN = 40
@@ -45,8 +42,7 @@ class LogSummary:
 
     def table(self) -> list[Row]:
         """One row; `low` and `high` are the ends of the geometric mean."""
-        row = {name: value for name, value in asdict(self).items() if name != "interval"}
-        return [row | ends_of(self.interval)]
+        return [row_of(self)]
 
 
 def log_summary(times: ArrayLike, *, level: float = 0.95) -> LogSummary:
@@ -120,7 +116,7 @@ def _log_density(y: Floats, mu: float, sigma: float, tau: float) -> Floats:
 
 
 def _checked_times(times: ArrayLike, least: int) -> Floats:
-    y = checked_array(times, "The response times")
+    y = check.array(times, "The response times")
     if y.size < least:
         raise StatsError(f"There are {y.size} response times, at least {least} are needed; wait for more.")
     if y.min() <= 0:
@@ -149,10 +145,7 @@ class SpeedAccuracy:
 
     def table(self) -> list[Row]:
         """A row per bin; `low` and `high` are the ends of accuracy."""
-        return [
-            {k: v for k, v in asdict(row).items() if k != "interval"} | ends_of(row.interval)
-            for row in self.bins
-        ]
+        return [row_of(row) for row in self.bins]
 
 
 def speed_accuracy(
@@ -162,10 +155,10 @@ def speed_accuracy(
     `people` (n,). People with fewer trials than bins are left out. Raises StatsError if none remains, for
     lists of unequal length, or answers that are neither 0 nor 1.
     """
-    checked_level(level)
-    y, x = checked_array(correct, "The answers"), _checked_times(times, 1)
-    person = checked_codes(people, "people")
-    count = checked_count(bins, "The number of bins", least=2)
+    check.level(level)
+    y, x = check.array(correct, "The answers"), _checked_times(times, 1)
+    person = check.codes(people, "people")
+    count = check.count(bins, "The number of bins", least=2)
     if not y.size == x.size == person.size or not np.isin(y, (0, 1)).all():
         raise StatsError(
             f"There are {y.size} answers, {x.size} times and {person.size} people; give one of each per "

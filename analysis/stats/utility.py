@@ -7,6 +7,7 @@ trapezoid of the paper's wording and the mean of the ratios stand under their ow
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,19 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t as t_distribution
 
-from analysis.stats.dunnett import LOADING_MAX, critical_value
-from analysis.stats.results import (
-    Floats,
-    Interval,
-    StatsError,
-    checked_array,
-    checked_count,
-    checked_level,
-    checked_mapping,
-    finite,
-    has_spread,
-)
-from experiments.design.rng import Streams
+from analysis.stats import check
+from analysis.stats.intervals_and_checks import Floats, Interval, StatsError, finite, has_spread
+from analysis.stats.means.dunnett import LOADING_MAX, critical_value
 
 CHUNK_CELLS = 4_000_000
 LEAST_ACCURACY = 1e-9
@@ -83,12 +74,12 @@ def utilities(
     if the baseline is 0 in that many draws. Raises StatsError for an unknown baseline, a baseline at 0, a
     condition with fewer than two people, or other blocks than the others have.
     """
-    checked_count(draws, "The number of draws", least=1)
-    groups = _checked(checked_mapping(scores, "The scores"), people, baseline)
-    streams = Streams(checked_count(seed, "The seed"))
-    tail = (1 - checked_level(level)) / 2
-    drawn = {name: _draw(group.means, streams("utility", name), draws) for name, group in groups.items()}
-    wide = _simultaneous(groups, baseline, checked_level(level if together is None else together))
+    check.count(draws, "The number of draws", least=1)
+    groups = _check_scores(check.mapping(scores, "The scores"), people, baseline)
+    check.count(seed, "The seed")
+    tail = (1 - check.level(level)) / 2
+    drawn = {name: _draw(group.means, _stream(seed, name), draws) for name, group in groups.items()}
+    wide = _simultaneous(groups, baseline, check.level(level if together is None else together))
     return tuple(
         _utility(name, groups, drawn, baseline, simultaneous=wide.get(name), tail=tail) for name in groups
     )
@@ -112,8 +103,8 @@ def utility_mean_of_ratios(accuracy: ArrayLike, baseline: ArrayLike) -> float:
 
 def _curves(accuracy: ArrayLike, baseline: ArrayLike) -> tuple[Floats, Floats]:
     a, b = (
-        checked_array(accuracy, "The accuracy per block"),
-        checked_array(baseline, "The baseline per block"),
+        check.array(accuracy, "The accuracy per block"),
+        check.array(baseline, "The baseline per block"),
     )
     if a.size == 0 or a.size != b.size or b.min() < LEAST_ACCURACY:
         raise StatsError(
@@ -162,7 +153,7 @@ def fieller(numerator: ArrayLike, denominator: ArrayLike, *, level: float = 0.95
     0 at the level (the set is then not an interval), or neither varies. Raises StatsError for fewer than two
     values of either.
     """
-    checked_level(level)
+    check.level(level)
     ratio = _ratio(numerator, denominator)
     return (
         None if ratio is None else ratio.within(float(t_distribution.ppf((1 + level) / 2, ratio.df)), level)
@@ -171,7 +162,7 @@ def fieller(numerator: ArrayLike, denominator: ArrayLike, *, level: float = 0.95
 
 def _ratio(numerator: ArrayLike, denominator: ArrayLike) -> _Ratio | None:
     """None if the denominator is 0 or neither varies."""
-    x, y = (checked_array(values, "A sample of Fieller's interval") for values in (numerator, denominator))
+    x, y = (check.array(values, "A sample of Fieller's interval") for values in (numerator, denominator))
     if min(x.size, y.size) < 2:
         raise StatsError(f"Fieller's interval needs at least 2 values of each, got {x.size} and {y.size}.")
     unit_x, unit_y = (float(np.abs(z).max()) or 1.0 for z in (x, y))
@@ -198,7 +189,7 @@ class _Group:
     means: Floats
 
 
-def _checked(
+def _check_scores(
     scores: Mapping[str, ArrayLike], people: Mapping[str, ArrayLike] | None, baseline: str
 ) -> dict[str, _Group]:
     if baseline not in scores:
@@ -220,11 +211,11 @@ def _checked(
 
 
 def _group(name: str, values: ArrayLike, people: Mapping[str, ArrayLike] | None) -> _Group:
-    table = checked_array(values, f"Condition '{name}'", dimensions=2, missing=True)
+    table = check.array(values, f"Condition '{name}'", dimensions=2, missing=True)
     came = ~np.isnan(table).all(axis=1)
     if people is None:
         return _Group(table[came], np.nanmean(table[came], axis=1))
-    means = checked_array(people.get(name, ()), f"The people of '{name}'", missing=True)
+    means = check.array(people.get(name, ()), f"The people of '{name}'", missing=True)
     if means.size != table.shape[0] or np.isnan(means[came]).any():
         raise StatsError(
             f"Condition '{name}' has {table.shape[0]} people with blocks and {means.size} accuracies; give "
@@ -245,6 +236,14 @@ def _check_group(name: str, group: _Group) -> None:
         raise StatsError(
             f"Nobody in condition '{name}' answered one of the blocks; wait for more participants."
         )
+
+
+def _stream(seed: int, method: str) -> np.random.Generator:
+    """The method's own generator: another method beside it changes none of its draws. Its numbers are those
+    of `Streams(seed)("utility", method)` in experiments/design, which these statistics do without."""
+    digest = hashlib.sha256(f"int:{seed}\x1fstr:utility\x1fstr:{method}".encode()).digest()
+    words = [int(word) for word in np.frombuffer(digest, dtype=np.uint32)]
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(words)))
 
 
 def _draw(means: Floats, rng: np.random.Generator, draws: int) -> Floats:

@@ -11,7 +11,7 @@ from django.db import Error as AnyDatabaseError
 from django.db import connection
 from django.db.models import Q
 
-from crowd.alerts.causes import Trouble, of_service, of_study, to_watch
+from crowd.alerts.current_troubles import Trouble, of_service, of_study, to_watch
 from crowd.alerts.sending import Letter, Unsent, channels
 from crowd.models import Alert, Failure, LastTime
 
@@ -93,13 +93,8 @@ class Watcher:
 def _tell(trouble: Trouble, told: list[str]) -> str:
     """Sends by each channel that has not carried it yet, and adds those that have to `told`. Returns why one
     did not, or nothing."""
-    letter = Letter(
-        trouble.kind,
-        trouble.about,
-        trouble.said,
-        trouble.remedy,
-        f"{settings.BASE_URL}{trouble.page}",
-    )
+    address = f"{settings.BASE_URL}{trouble.page}"
+    letter = Letter(trouble.kind, trouble.about, trouble.said, trouble.remedy, address)
     problems = []
     for name, send in channels().items():
         if name in told:

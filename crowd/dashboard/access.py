@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Concatenate, cast
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
@@ -14,22 +16,25 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_http_methods
 from django.views.decorators.vary import vary_on_cookie
 
 from crowd.dashboard.layout import study_response
+from crowd.ground.broker_silence import BrokerSilent
 from crowd.ground.roles import NotAllowed, demand, studies_of
-from crowd.ground.workers import BrokerSilent
+from experiments.errors import StudyError
 from experiments.models import Study
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; img-src 'self' data:; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+SAFE = ("GET", "HEAD")
 View = Callable[..., HttpResponseBase]
 StudyView = Callable[Concatenate[HttpRequest, Study, ...], HttpResponseBase]
 
 
-def sheltered(view: View) -> View:
+def add_page_headers(view: View) -> View:
     """The page's headers: no caching, no scripts of other hosts, no framing."""
 
     @wraps(view)
@@ -52,11 +57,26 @@ def researcher(view: View) -> View:
             return redirect_to_login(request.get_full_path())
         return view(request, *args, **kwargs)
 
-    return sheltered(answer)
+    return add_page_headers(answer)
 
 
-def study_page(look: str, *act: str) -> Callable[[StudyView], View]:
-    """A view of one study: the slug in the address becomes the study.
+def study_page(look: str) -> Callable[[StudyView], View]:
+    """A page of one study, for logins with the role `look`: it is read, and changes nothing."""
+    return _study_view(SAFE, look)
+
+
+def study_act(role: str) -> Callable[[StudyView], View]:
+    """What a button of a page sends, from logins with this role."""
+    return _study_view(("POST",), role)
+
+
+def study_form(look: str, *act: str) -> Callable[[StudyView], View]:
+    """A page with a form that is sent to its own address."""
+    return _study_view((*SAFE, "POST"), look, *act)
+
+
+def _study_view(methods: Sequence[str], look: str, *act: str) -> Callable[[StudyView], View]:
+    """A view of one study that answers to these methods: the slug in the address becomes the study.
 
     GET and HEAD need the role `look`; other methods need one of `act`, or `look` if there is none. A login
     without any role in the study is told that there is no such study. A view may demand more by itself. If
@@ -64,15 +84,17 @@ def study_page(look: str, *act: str) -> Callable[[StudyView], View]:
     """
 
     def decorate(view: StudyView) -> View:
+        allowed = require_http_methods([*methods])(view)
+
         @researcher
         @wraps(view)
         def answer(request: HttpRequest, slug: str, *args: Any, **kwargs: Any) -> HttpResponseBase:
             user = researcher_of(request)
             study = get_object_or_404(studies_of(user), slug=slug)
-            needed = act if act and request.method not in ("GET", "HEAD") else (look,)
+            needed = act if act and request.method not in SAFE else (look,)
             try:
                 demand(user, study, *needed)
-                return view(request, study, *args, **kwargs)
+                return allowed(request, study, *args, **kwargs)
             except NotAllowed as error:
                 return study_response(request, study, "forbidden", {"problem": str(error)}, status=403)
             except BrokerSilent as error:
@@ -82,6 +104,27 @@ def study_page(look: str, *act: str) -> Callable[[StudyView], View]:
         return answer
 
     return decorate
+
+
+def reason_field(tail: str) -> forms.CharField:
+    """A reason; `tail` is the end of the sentence that asks for one, or for a longer one."""
+    return forms.CharField(
+        min_length=20,
+        max_length=1000,
+        error_messages={
+            "required": f"Give the reason{tail}",
+            "min_length": f"Give the reason in at least 20 characters{tail}",
+        },
+    )
+
+
+@contextmanager
+def refusals(tell: Callable[[str], object]) -> Iterator[None]:
+    """Around what may be refused: the reason is told, and what follows in the block does not happen."""
+    try:
+        yield
+    except StudyError as error:
+        tell(str(error))
 
 
 def _page_before(request: HttpRequest, study: Study) -> str:

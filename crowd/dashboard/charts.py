@@ -105,7 +105,6 @@ def columns(
     *,
     most: float | None = None,
     behind: Sequence[float] = (),
-    tone: str = "passed",
     note: str = "",
     top: str = "",
 ) -> Chart:
@@ -118,7 +117,7 @@ def columns(
         for place, height in enumerate(behind)
     ]
     bars = [
-        Bar(100 * place / count, 92 / count, 100 * height / full, f"{name}: {word}", tone)
+        Bar(100 * place / count, 92 / count, 100 * height / full, f"{name}: {word}")
         for place, (name, height, word) in enumerate(rows)
     ]
     ends = (rows[0][0], rows[-1][0] if len(rows) > 1 else "") if rows else ("", "")

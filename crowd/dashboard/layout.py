@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from crowd.dashboard.counts import drawing_of, places_of
-from crowd.dashboard.steps import next_step
+from crowd.dashboard.rows.next_steps import next_step
+from crowd.dashboard.rows.places_and_exclusions import drawing_of, places_of
 from crowd.ground.roles import roles_of, studies_of
 from experiments.models import Study
 
@@ -36,13 +37,6 @@ STUDIES_SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Tab:
-    word: str
-    href: str
-    is_current: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Heading:
     """A column's heading; `href` sorts by it, `direction` says how it is sorted now."""
 
@@ -52,10 +46,9 @@ class Heading:
     numeric: bool = False
 
 
-def tabs_of(study: Study, current: str) -> list[Tab]:
-    return [
-        Tab(word, reverse(f"dashboard:{name}", args=[study.slug]), name == current) for name, word in TABS
-    ]
+def tabs_of(study: Study, current: str) -> list[tuple[str, str, bool]]:
+    """Word, address, and whether it is the current one."""
+    return [(word, reverse(f"dashboard:{name}", args=[study.slug]), name == current) for name, word in TABS]
 
 
 def studies_listed(user: User) -> list[Study]:
@@ -88,8 +81,15 @@ def study_response(
         "step": next_step(study, places, drawing),
         "places": places,
         "drawing": drawing,
+        "has_broker": bool(settings.CELERY_BROKER_URL),
     }
     return render(request, f"dashboard/{tab}.html", around | content, status=status)
+
+
+def attachment(name: str, content_type: str, text: str = "") -> HttpResponse:
+    """A file to be saved under this name."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(text, content_type=f"{content_type}; charset=utf-8", headers=headers)
 
 
 def page_of(request: HttpRequest, rows: Any, per_page: int) -> Page[Any]:

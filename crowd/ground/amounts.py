@@ -21,6 +21,11 @@ def amount_of(cents: int, currency: str = "") -> str:
     return f"{cents // 100:,}.{cents % 100:02d} {currency}".rstrip()
 
 
+def plain(cents: int) -> str:
+    """The same for a spreadsheet: 1234.50."""
+    return f"{cents // 100}.{cents % 100:02d}"
+
+
 def cents_of(typed: str, currency: str = "") -> int:
     """An amount as a person types it, in cents: 120, 120.50, 1,234.50 or 120.50 GBP.
 

@@ -37,7 +37,7 @@ def record(study: Study, who: str, what: str) -> None:
     )
 
 
-def recorded(study: Study) -> list[LogEntry]:
+def study_log(study: Study) -> list[LogEntry]:
     """The study's log, newest first."""
     content_type = ContentType.objects.get_for_model(Study)
     entries = LogEntry.objects.filter(content_type=content_type, object_id=str(study.pk))

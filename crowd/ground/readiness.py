@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,14 +15,14 @@ from django.http import HttpRequest, JsonResponse
 
 from stimuli.errors import StoreSilent
 from stimuli.models import Stimulus
-from stimuli.store.media import has_media
+from stimuli.store.media_access import has_media
 
 BROKER_S = 1.0
 ANSWER_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
+class ServicePart:
     """A part of the service: whether it is there, what is known of it, and what to do if it is not."""
 
     name: str
@@ -34,11 +33,11 @@ class Needed:
 
 def ready(request: HttpRequest) -> JsonResponse:
     """200 if this process can serve people, else 503; by name what is missing, and nothing else."""
-    missing = [part.name for part in [*needed(), *disks()] if not part.is_ready]
+    missing = [part.name for part in [*required_parts(), *disks()] if not part.is_ready]
     return JsonResponse({"ready": not missing, "missing": missing}, status=503 if missing else 200)
 
 
-def needed() -> list[Needed]:
+def required_parts() -> list[ServicePart]:
     """The parts without which people cannot take part, or no message reaches a worker."""
     rows = _rows()
     parts = [rows]
@@ -49,23 +48,23 @@ def needed() -> list[Needed]:
     return parts
 
 
-def workers(within_s: float = ANSWER_S, at_most: int | None = None) -> Needed:
+def workers(within_s: float = ANSWER_S, at_most: int | None = None) -> ServicePart:
     """Who answers on the queue, until the time is over or so many have answered; without a broker the calling
     process works itself."""
     if not settings.CELERY_BROKER_URL:
-        return Needed("workers", True, "none are needed: without a broker, this process works itself")
+        return ServicePart("workers", True, "none are needed: without a broker, this process works itself")
     try:
         answers = app.control.ping(timeout=within_s, limit=at_most)
     except Exception as error:  # the classes of the transport's library, and the system's
-        return Needed(
+        return ServicePart(
             "workers", False, type(error).__name__, "Start the broker, then celery -A crowd worker."
         )
     names = sorted(name for answer in answers for name in answer)
     said = ", ".join(names) or "none answers"
-    return Needed("workers", bool(names), said, "Start one: celery -A crowd worker --concurrency 1.")
+    return ServicePart("workers", bool(names), said, "Start one: celery -A crowd worker --concurrency 1.")
 
 
-def disks() -> list[Needed]:
+def disks() -> list[ServicePart]:
     """The disks of this installation's files, each once; one with less room than DISK_FREE_MIN_MB is not
     ready."""
     folders = {"work": Path(settings.VAR_DIR)}
@@ -78,50 +77,48 @@ def disks() -> list[Needed]:
     return [_disk(name, there[name]) for name in there if name in once.values()]
 
 
-def _disk(name: str, folder: Path) -> Needed:
+def _disk(name: str, folder: Path) -> ServicePart:
     free, least = shutil.disk_usage(folder).free // 2**20, settings.DISK_FREE_MIN_MB
     remedy = f"Make room: with less than {least:,} MB (DISK_FREE_MIN_MB) answers may soon not be stored."
     said = f"more than {least:,} MB are left" if free >= least else f"{free:,} MB are left"
-    return Needed(f"disk of {name}", free >= least, said, remedy)
+    return ServicePart(f"disk of {name}", free >= least, said, remedy)
 
 
-def _rows() -> Needed:
+def _rows() -> ServicePart:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
         executor = MigrationExecutor(connection)
         lacking = executor.migration_plan(executor.loader.graph.leaf_nodes())
     except AnyDatabaseError as error:
-        return Needed("database", False, type(error).__name__, "Start the database; DATABASE_URL says which.")
+        return ServicePart(
+            "database", False, type(error).__name__, "Start the database; DATABASE_URL says which."
+        )
     if lacking:
         said = f"{len(lacking)} migrations are not applied"
-        return Needed("database", False, said, "Run manage.py migrate.")
-    return Needed("database", True, connection.display_name)
+        return ServicePart("database", False, said, "Run manage.py migrate.")
+    return ServicePart("database", True, connection.display_name)
 
 
-def _pictures() -> Needed:
+def _pictures() -> ServicePart:
     """The newest picture of all studies is there: a folder that is not mounted has none."""
     file = Stimulus.objects.filter(state="done").exclude(image_file="").order_by("-pk")
     newest = file.values_list("image_file", flat=True).first()
     if newest is None:
-        return Needed("store", True, "no picture is rendered yet")
-    remedy = "Mount or start what STORAGE_URL names."
-    return _asked("store", lambda: has_media(newest), "the newest picture is there", remedy)
-
-
-def _asked(name: str, is_there: Callable[[], bool], said: str, remedy: str) -> Needed:
+        return ServicePart("store", True, "no picture is rendered yet")
     try:
-        if is_there():
-            return Needed(name, True, said)
+        if has_media(newest):
+            return ServicePart("store", True, "the newest picture is there")
+        said = "the newest picture is missing"
     except (StoreSilent, OSError) as error:
-        return Needed(name, False, type(error).__name__, remedy)
-    return Needed(name, False, "the newest picture is missing", remedy)
+        said = type(error).__name__
+    return ServicePart("store", False, said, "Mount or start what STORAGE_URL names.")
 
 
-def _broker() -> Needed:
+def _broker() -> ServicePart:
     try:
         with app.connection_for_write(connect_timeout=BROKER_S) as broker:
             broker.ensure_connection(max_retries=1, interval_start=0, timeout=BROKER_S)
     except Exception as error:  # the classes of the transport's library
-        return Needed("broker", False, type(error).__name__, "Start what CELERY_BROKER_URL names.")
-    return Needed("broker", True, "answers")
+        return ServicePart("broker", False, type(error).__name__, "Start what CELERY_BROKER_URL names.")
+    return ServicePart("broker", True, "answers")

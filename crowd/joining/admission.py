@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.db.models import Q
 
-from crowd.ground.connections import site_of
-from crowd.ground.identities import person_hash, submission_hash
+from crowd.ground.identity_hashes import person_hash, submission_hash
+from crowd.ground.platform_accounts import site_of
 from crowd.models import ExcludedPerson, Identity, Posting, Submission
 from crowd.platforms import PLATFORMS, entry_of, has_service
 from crowd.platforms.base import Arrival, Entry, Exit, NotAnArrival, Outcome
+from crowd.platforms.query import KIND
 from crowd.platforms.query import fields_of as read_query
 from crowd.recruiting.places import outstanding
-from crowd.recruiting.quoting import recruiting_of
-from experiments.enrolment import places_left
+from crowd.study_check.publication_quote import recruiting_of
 from experiments.errors import InvalidRequest, NoStudy, NotAdmitted, StudyFull, TakenPart
 from experiments.models import Session, Study
 from experiments.selectors import definition_of
-from experiments.stages import source_of
-from experiments.words import entry_words
+from experiments.sessions.slot_assignment import places_left
+from experiments.stages.solution_freeze import source_of
+from experiments.wording.sentences import entry_words
 
-KIND = re.compile(r"[a-z_]{1,20}")
 LIST = "list:"
 """Prefix of an entry of `excludes` that names a list of people instead of a study."""
 
@@ -98,7 +97,7 @@ def visitor_of(posting: Posting, query: str) -> Visitor:
 
 def say(study: Study, word: str) -> str:
     """A sentence in the study's language."""
-    return entry_words(definition_of(study).language)[word]
+    return entry_words(definition_of(study))[word]
 
 
 def exit_of(posting: Posting, outcome: Outcome, arrival: Arrival | None = None) -> Exit:
@@ -151,12 +150,12 @@ def admit(visitor: Visitor, origin: Session.Origin) -> None:
     left = places_left(study, pilot=origin == Session.Origin.PILOT)
     if not has_service(posting.platform):
         # Places that a platform has promised to its people are not given to visitors with a plain address.
-        left -= _promised(posting)
+        left -= _open_places(posting)
     if left <= 0:
         raise StudyFull(say(study, "full"))
 
 
-def _promised(posting: Posting) -> int:
+def _open_places(posting: Posting) -> int:
     """Places that live postings on platforms offer and that are not taken yet."""
     live = Posting.objects.filter(study=posting.study_id, pilot=posting.pilot, mode=Posting.Mode.LIVE)
     others = live.exclude(state=Posting.State.CLOSED).select_related("study")

@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from crowd.ground.audit import record
 from crowd.models import JoinCount
-from experiments.enrolment import release_slot
 from experiments.errors import StudyError
 from experiments.models import Hold, Session, Study
+from experiments.sessions.slot_assignment import release_slot
 
 SEEN = timedelta(hours=1)
 SHOWN_MAX = 10
@@ -61,6 +61,7 @@ def release(study: Study, sender: str, by: str) -> int:
     if not sender or not JoinCount.objects.filter(study=study, sender=sender).exists():
         raise StudyError("This address is not known any more: it is forgotten some hours after it was seen.")
     with transaction.atomic():
+        # A listing that arrives now keeps its slot: it is either seen here, or waits.
         sessions = list(
             Session.objects.select_for_update(of=("self",)).filter(
                 ~Q(arrival=Session.Arrival.VERIFIED), hold__in=holds

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from crowd.models import Posting, Submission
-from crowd.money.endings import CONSENTED, asked_of, may_say_it
-from crowd.money.ledger import SessionDue, owed_for, promised, terms_of
-from crowd.money.policy import SessionEnd, Terms, bonus_cents, owed, share_due
+from crowd.money.ledger import SessionDue, owed_for, study_terms, terms_of
+from crowd.money.policy import SessionEnd, Terms, bonus_cents, dues_of, share_due
+from crowd.money.policy_endings import CONSENTED, asked_of, may_say_it
 from crowd.platforms import has_service, traits_of
-from crowd.recruiting.arrivals import is_told_at_join
-from experiments.definition import StudyDefinition
+from crowd.recruiting.arrival_confirmation import is_told_at_join
+from experiments.definition.study import StudyDefinition
 from experiments.models import Session
 from experiments.selectors import cards_of, definition_of, next_position
-from experiments.sessions import CANNOT_SEE
-from experiments.words import money, pay_words
+from experiments.sessions.lifecycle import CANNOT_SEE
+from experiments.wording.sentences import money, pay_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,25 +31,21 @@ class _Pay:
 
     @property
     def words(self) -> Mapping[str, str]:
-        return pay_words(self.definition.language)
+        return pay_words(self.definition)
 
     def money(self, cents: int) -> str:
-        return money(cents, self.definition.reward.currency, self.definition.language)
+        return money(cents, self.definition)
 
 
-def pay_of(session: Session, submission: Submission | None) -> tuple[str, ...]:
-    """Sentences about the pay of a session that has ended; none if the study pays nothing."""
-    definition, terms, posting = _promise(session, submission)
-    told = owed_for(terms, session) if _is_paid(terms) else None
-    if told is None:
-        return ()
-    return _sentences(_Pay(definition, terms, posting, told, asked_of(session), _is_listed(session, posting)))
+def pay_of(session: Session, submission: Submission | None, owed: SessionDue | None) -> tuple[str, ...]:
+    """Sentences about what is owed for a session that has ended; none if the study pays nothing."""
+    return () if owed is None else _told(session, submission, _terms(session, submission), owed)
 
 
 def pay_if_left(session: Session, submission: Submission | None, reason: str = "") -> tuple[str, ...]:
     """The same for a session that goes on, if the person left at this moment for this reason."""
-    definition, terms, posting = _promise(session, submission)
-    if not _is_paid(terms):
+    terms = _terms(session, submission)
+    if not terms.pays:
         return ()
     end = SessionEnd(
         "withdrawn",
@@ -58,27 +54,23 @@ def pay_if_left(session: Session, submission: Submission | None, reason: str = "
         planned=len(cards_of(session.slot, session.study)) if session.slot else 0,
         cannot_see=reason == CANNOT_SEE and may_say_it(session),
     )
-    told = owed_for(terms, session) or SessionDue(end, owed(terms, end))
-    return _sentences(_Pay(definition, terms, posting, told, asked_of(session), _is_listed(session, posting)))
+    owed = owed_for(terms, session) or SessionDue(end, dues_of(terms, end))
+    return _told(session, submission, terms, owed)
 
 
-def _promise(
-    session: Session, submission: Submission | None
-) -> tuple[StudyDefinition, Terms, Posting | None]:
-    definition = definition_of(session.study)
-    if submission is None:
-        return definition, promised(definition), None
-    return definition, terms_of(submission.posting), submission.posting
+def _terms(session: Session, submission: Submission | None) -> Terms:
+    return study_terms(definition_of(session.study)) if submission is None else terms_of(submission.posting)
+
+
+def _told(session: Session, submission: Submission | None, terms: Terms, owed: SessionDue) -> tuple[str, ...]:
+    posting, definition = submission.posting if submission else None, definition_of(session.study)
+    return _sentences(_Pay(definition, terms, posting, owed, asked_of(session), _is_listed(session, posting)))
 
 
 def _is_listed(session: Session, posting: Posting | None) -> bool:
     """Whether nothing speaks against this person: a platform that tells its people may not have listed them
     yet."""
     return session.arrival != Session.Arrival.UNVERIFIED or posting is None or not is_told_at_join(posting)
-
-
-def _is_paid(terms: Terms) -> bool:
-    return bool(terms.reward_cents or terms.bonus_max_cents)
 
 
 def _sentences(pay: _Pay) -> tuple[str, ...]:
@@ -108,10 +100,10 @@ def _amount(pay: _Pay) -> tuple[str, ...]:
     if told.is_held:
         return (words["amount"].format(amount=amount),)
     if end.ending == "complete":
-        return _finished(pay)
+        return _complete_amount(pay)
     if share == 1 and told.cents == terms.reward_cents:
         return (words["whole"].format(amount=amount),)
-    plain_cents = sum(due.cents for due in owed(replace(terms, base_for_all=False), end))
+    plain_cents = sum(due.cents for due in dues_of(replace(terms, base_for_all=False), end))
     if told.cents == terms.base_cents > plain_cents:
         return (words["least"].format(amount=amount),)
     if end.ending == "withdrawn" and told.cents == plain_cents:
@@ -120,7 +112,7 @@ def _amount(pay: _Pay) -> tuple[str, ...]:
     return (words["amount"].format(amount=amount),)
 
 
-def _finished(pay: _Pay) -> tuple[str, ...]:
+def _complete_amount(pay: _Pay) -> tuple[str, ...]:
     words, terms, told = pay.words, pay.terms, pay.owed
     amount, reward = pay.money(told.cents), pay.money(terms.reward_cents)
     if not terms.bonus_max_cents:

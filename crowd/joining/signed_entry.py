@@ -13,12 +13,19 @@ from django.conf import settings
 from django.core import signing
 from django.utils import timezone
 
-from crowd.ground.connections import open_service, site_of
+from crowd.ground.platform_accounts import open_service, site_of
 from crowd.joining.admission import Visitor, say
-from crowd.joining.asking import impatient
+from crowd.joining.platform_arrival_lookup import impatient
 from crowd.models import Posting, Submission
 from crowd.platforms import signature_of
-from crowd.platforms.base import ForgedEntry, PlatformError, Signature, SigningService, Site, Unsupported
+from crowd.platforms.base import (
+    ForgedEntry,
+    PlatformError,
+    Signature,
+    SigningService,
+    Site,
+    UnsupportedRequest,
+)
 from experiments.errors import InvalidRequest, NotAdmitted, SessionError, StudyError
 from experiments.models import Session
 from experiments.tokens import keyed_hash
@@ -74,7 +81,7 @@ class KeyRing:
         self._asked_at = now
         try:
             self._keys = self.fetch()
-        except (PlatformError, StudyError, Unsupported):
+        except (PlatformError, StudyError, UnsupportedRequest):
             # The older keys stay in use: a platform that is down must not stop arrivals.
             return
         self._fetched_at = now
@@ -137,7 +144,7 @@ def resume_query(posting: Posting, session: Session) -> str:
     return urlencode({"via": posting.key, "resume": token})
 
 
-def resumed(posting: Posting, token: str) -> Submission:
+def read_resume_query(posting: Posting, token: str) -> Submission:
     """The submission that such a query string means. Raises NotAdmitted."""
     try:
         fields = signing.loads(token, salt=RESUME_SALT, max_age=RESUME_MAX_AGE_S)

@@ -6,15 +6,15 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from crowd.joining import entry
-from crowd.joining.limits import Sender
-from crowd.joining.page import join_page
+from crowd.joining import entry_and_exit
+from crowd.joining.participant_page import join_page
+from crowd.joining.rate_limits import Sender
 from experiments.api import bodies, serializers
-from experiments.api.addresses import client_address, is_told
+from experiments.api.client_address import client_address, is_told
 from experiments.api.state import session_state
 from experiments.api.views import ERRORS, ParticipantView
 from experiments.errors import InvalidRequest
-from experiments.sessions import check_comment, session_of
+from experiments.sessions.lifecycle import check_comment, session_of
 
 __all__ = ["FinishView", "JoinView", "PayView", "WithdrawView", "join_page"]
 
@@ -31,7 +31,7 @@ class JoinView(ParticipantView):
         address = client_address(request)
         sender = Sender(address, is_told(request)) if address else None
         body = bodies.body_of(request, {"study", "platform", "query", "attempt"})
-        joined = entry.join(
+        joined = entry_and_exit.join(
             bodies.text_of(body, "study", 64),
             bodies.text_of(body, "platform", 20),
             bodies.text_of(body, "query", bodies.QUERY_MAX),
@@ -40,7 +40,7 @@ class JoinView(ParticipantView):
         )
         reply = {
             "token": joined.token,
-            "session": session_state(entry.claim_or_end(joined)),
+            "session": session_state(entry_and_exit.claim_or_end(joined)),
             "query": joined.query or None,
             "sitting": joined.sitting,
         }
@@ -56,7 +56,7 @@ class FinishView(ParticipantView):
         session = session_of(bodies.bearer_token(request))
         body = bodies.body_of(request, {"comment", "query"})
         query = bodies.text_of(body, "query", bodies.QUERY_MAX, default="")
-        ended = entry.finish(session, check_comment(body.get("comment")), query)
+        ended = entry_and_exit.finish(session, check_comment(body.get("comment")), query)
         return Response(ended.as_json())
 
 
@@ -69,7 +69,9 @@ class PayView(ParticipantView):
     def get(self, request: Request) -> Response:
         """What leaving the study at this moment would pay, for the reason that would be given."""
         session = session_of(bodies.bearer_token(request))
-        return Response({"pay": list(entry.leaving(session, request.query_params.get("reason", "")))})
+        return Response(
+            {"pay": list(entry_and_exit.leaving(session, request.query_params.get("reason", "")))}
+        )
 
 
 class WithdrawView(ParticipantView):
@@ -85,5 +87,5 @@ class WithdrawView(ParticipantView):
         erase = body.get("erase")
         if not isinstance(erase, bool):
             raise InvalidRequest("erase must be true or false.", fields={"erase": "true or false"})
-        ended = entry.withdraw(session, reason, erase, query)
+        ended = entry_and_exit.withdraw(session, reason, erase, query)
         return Response(ended.as_json())

@@ -6,26 +6,25 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Any, Literal, cast
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 
-from crowd.ground import audit, clock
+from crowd.ground import audit, platform_clock
 from crowd.ground.amounts import amount_of, split
+from crowd.ground.identity_hashes import is_same_person
 from crowd.models import Payout, Posting, Submission
-from crowd.money.endings import CONSENTED, ENDINGS, MAIN_KIND, EndedSession, ended
-from crowd.money.policy import Due, SessionEnd, Terms, owed
+from crowd.money.policy import Due, SessionEnd, Terms, dues_of
+from crowd.money.policy_endings import CONSENTED, ENDINGS, MAIN_KIND, EndedSession, endings_of
 from crowd.platforms import has_service, traits_of
 from crowd.platforms.base import Kind
-from experiments.definition import StudyDefinition
+from experiments.definition.study import StudyDefinition
 from experiments.errors import StudyError
 from experiments.models import Participant, Session
-from experiments.pseudonyms import namer
 from experiments.selectors import definition_of
-from experiments.sessions import ENDED
+from experiments.sessions.lifecycle import ENDED
+from experiments.sessions.pseudonyms import namer
 
 CHUNK = 200
 INSTEAD = (Payout.Kind.SCREEN_OUT, Payout.Kind.COMPENSATION)
@@ -51,7 +50,7 @@ class PayoutRefused(StudyError):
 def terms_of(posting: Posting) -> Terms:
     """What the study promises, split as this posting's platform pays it; approving pays another reward if a
     named person has accepted one that was raised on the platform's page."""
-    terms = promised(
+    terms = study_terms(
         definition_of(posting.study),
         base_share=float(posting.options.get("base_share", 1.0)),
         base_for_all=traits_of(posting.platform).pays_base_for_all,
@@ -61,7 +60,7 @@ def terms_of(posting: Posting) -> Terms:
     return replace(terms, base_cents=posting.accepted_cents)
 
 
-def promised(definition: StudyDefinition, *, base_share: float = 1.0, base_for_all: bool = False) -> Terms:
+def study_terms(definition: StudyDefinition, *, base_share: float = 1.0, base_for_all: bool = False) -> Terms:
     """What a study promises, independent of its platform."""
     reward, policy = definition.reward, definition.policy
     return Terms(
@@ -78,36 +77,36 @@ def promised(definition: StudyDefinition, *, base_share: float = 1.0, base_for_a
 
 
 def origin_of(posting: Posting) -> str:
-    """The origin of the sittings that a posting pays for. Real money never goes to simulated sittings."""
+    """The origin of the sessions that a posting pays for. Real money never goes to simulated sessions."""
     if posting.mode != Posting.Mode.LIVE:
         return Session.Origin.SIMULATED
     return Session.Origin.PILOT if posting.pilot else Session.Origin.HUMAN
 
 
 def sessions_of(posting: Posting) -> QuerySet[Session]:
-    """The sittings of people who came by this posting and belong to its mode."""
+    """The sessions of people who came by this posting and belong to its mode."""
     return Session.objects.filter(submission__posting=posting, origin=origin_of(posting))
 
 
 def decide_due(posting: Posting) -> int:
-    """Creates the payouts that sittings of this posting are due since they ended; returns how many are new.
+    """Creates the payouts that sessions of this posting are due since they ended; returns how many are new.
 
     It can be repeated, and several processes may do it at once.
     """
     if not has_service(posting.platform):
         return 0
-    ids = list(_undecided(sessions_of(posting)).values_list("pk", flat=True))
+    ids = list(_undecided_sessions(sessions_of(posting)).values_list("pk", flat=True))
     return sum(_decide(posting, ids[start : start + CHUNK]) for start in range(0, len(ids), CHUNK))
 
 
 def decide_for(session: Session) -> int:
-    """Does the same for one sitting. Call it before the sitting's answers or ids are removed: after that the
+    """Does the same for one session. Call it before the session's answers or ids are removed: after that the
     bonus cannot be counted."""
     submission = Submission.objects.filter(session=session).select_related("posting__study").first()
     if submission is None or not has_service(submission.posting.platform):
         return 0
     sessions = sessions_of(submission.posting).filter(pk=session.pk)
-    return _decide(submission.posting, list(_undecided(sessions).values_list("pk", flat=True)))
+    return _decide(submission.posting, list(_undecided_sessions(sessions).values_list("pk", flat=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,23 +130,19 @@ def owed_for(terms: Terms, session: Session) -> SessionDue | None:
     if terms.person_cap_cents is not None:
         sessions = Session.objects.filter(participant=session.participant_id)
     earlier = 0
-    for each in ended(session.study, sessions, matches=terms.bonus_per_match_cents > 0):
+    for each in endings_of(session.study, sessions, matches=terms.bonus_per_match_cents > 0):
         end = replace(each.end, earlier_cents=earlier)
         rows = list(Payout.objects.filter(session=each.session))
         held = [row for row in rows if row.state in DENIED]
-        decided = tuple(Due(_kind(row), row.cents, row.reason) for row in rows if row not in held)
-        dues = decided if rows else owed(terms, end)
+        decided = tuple(Due(cast(Kind, row.kind), row.cents, row.reason) for row in rows if row not in held)
+        dues = decided if rows else dues_of(terms, end)
         if each.session == session.pk:
             return SessionDue(end, dues, bool(held))
         earlier += sum(due.cents for due in dues)
     return None
 
 
-def _kind(row: Payout) -> Kind:
-    return cast(Kind, row.kind)
-
-
-def _undecided(sessions: QuerySet[Session]) -> QuerySet[Session]:
+def _undecided_sessions(sessions: QuerySet[Session]) -> QuerySet[Session]:
     undecided = Q(pk__in=[])
     for ending, kind in MAIN_KIND.items():
         payout = Payout.objects.filter(session=OuterRef("pk"), kind=kind)
@@ -164,15 +159,15 @@ def _decide(posting: Posting, ids: Sequence[Any]) -> int:
         people = list(sessions.select_for_update().order_by("pk").values_list("participant_id", flat=True))
         if terms.person_cap_cents is not None:
             _lock_people(people)
-        undecided = _undecided(sessions)
-        ended_sessions = list(ended(posting.study, undecided, matches=terms.bonus_per_match_cents > 0))
+        undecided = _undecided_sessions(sessions)
+        ended_sessions = list(endings_of(posting.study, undecided, matches=terms.bonus_per_match_cents > 0))
         rows = _rows(posting, terms, ended_sessions)
         Payout.objects.bulk_create(rows, ignore_conflicts=True)
         return Payout.objects.filter(reference__in=[row.reference for row in rows]).count()
 
 
 def _lock_people(participants: Iterable[int]) -> None:
-    """Allows one decision about a person at a time: two sittings that end together share one limit."""
+    """Allows one decision about a person at a time: two sessions that end together share one limit."""
     rows = Participant.objects.select_for_update(no_key=True).filter(pk__in=set(participants))
     list(rows.order_by("pk").values_list("pk"))
 
@@ -188,7 +183,7 @@ def _rows(posting: Posting, terms: Terms, ended_sessions: Sequence[EndedSession]
     rows = []
     for session in ended_sessions:
         end = replace(session.end, earlier_cents=earlier[session.participant])
-        for due in owed(terms, end):
+        for due in dues_of(terms, end):
             earlier[session.participant] += due.cents
             rows.append(
                 Payout(
@@ -205,7 +200,7 @@ def _rows(posting: Posting, terms: Terms, ended_sessions: Sequence[EndedSession]
 
 
 def _earlier(ended_sessions: Sequence[EndedSession]) -> defaultdict[int, int]:
-    """What these people are due for their other sittings."""
+    """What these people are due for their other sessions."""
     sums = defaultdict[int, int](int)
     participants = {session.participant for session in ended_sessions}
     rows = Payout.objects.filter(session__participant__in=participants)
@@ -215,19 +210,12 @@ def _earlier(ended_sessions: Sequence[EndedSession]) -> defaultdict[int, int]:
     return sums
 
 
-def grace(posting: Posting) -> timedelta:
-    """How long after a call a payout may be missing from the platform's statement although it was paid. That
-    of a real platform is never believed earlier than it says itself, even if PAYOUT_GRACE_S is less."""
-    least = traits_of(posting.platform).listed_within_s if posting.live else 0
-    return timedelta(seconds=max(settings.PAYOUT_GRACE_S, least))
-
-
 def adopt_approval(posting: Posting, submission: Submission) -> int:
     """Records that the platform paid its reward for a submission to which the ledger owes no reward.
 
     Returns how many payouts that changed.
     """
-    now = clock.now()
+    now = platform_clock.now()
     paid = {"state": Payout.State.SENT, "cents": terms_of(posting).base_cents, "batch": None, "sent_at": now,
             "confirmed_at": now, "error": ""}  # fmt: skip
     row, is_new = Payout.objects.get_or_create(
@@ -261,6 +249,7 @@ def _turn(payouts: Iterable[int], states: tuple[str, str], who: str, reason: str
     word = "Withheld" if new == Payout.State.WITHHELD else "Released"
     turned: dict[Any, list[Payout]] = {}
     with transaction.atomic():
+        # A payout that is being sent has left its old state, and is not turned.
         rows = Payout.objects.select_for_update(of=("self",)).filter(pk__in=list(payouts), state=old)
         for row in rows.select_related("posting__study").order_by("pk"):
             text = f"{row.reason} {word} by {who}: {reason}"
@@ -296,7 +285,7 @@ def grant(
     try:
         with transaction.atomic():
             _lock_people([session.participant_id])
-            if submission.state == "approved" and _is_theirs(submission):
+            if submission.state == "approved" and is_same_person(submission):
                 adopt_approval(posting, submission)  # What is granted now comes on top of it.
             _within_person_cap(session, reward.person_cap_cents, cents, reward.currency)
             row = Payout.objects.create(
@@ -326,14 +315,9 @@ def _refuse_second(row: Payout | None, other: str) -> None:
         return
     state = "due, and the next settle sends it" if row.state == Payout.State.DUE else row.state
     raise PayoutRefused(
-        f"This sitting has a {row.kind} already ({amount_of(row.cents, row.currency)}, {state}), and each "
+        f"This session has a {row.kind} already ({amount_of(row.cents, row.currency)}, {state}), and each "
         f"kind is paid once. Grant a {other} instead."
     )
-
-
-def _is_theirs(submission: Submission) -> bool:
-    identity = submission.identity
-    return identity is not None and identity.person_hash == submission.person_hash
 
 
 def _within_person_cap(session: Session, cap: int | None, cents: int, currency: str) -> None:
@@ -348,11 +332,6 @@ def _within_person_cap(session: Session, cap: int | None, cents: int, currency: 
             f"person, above person_cap_cents ({amount_of(cap, currency)}). Grant at most "
             f"{amount_of(max(0, cap - already), currency)}."
         )
-
-
-def minutes_of(posting: Posting) -> int:
-    """How long the platform's statement may lag behind, in minutes."""
-    return max(1, int(grace(posting).total_seconds()) // 60)
 
 
 def name_and_reason(who: str, reason: str) -> None:

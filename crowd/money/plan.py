@@ -13,8 +13,8 @@ from django.db.models import Count, Sum
 
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, Posting
-from crowd.money.cap import over_cap, rates_of, spent
-from crowd.money.standings import SENDS, Ids, Standing, standings
+from crowd.money.expense_cap import over_cap, posting_expenses, rates_of
+from crowd.money.payout_readiness import SENDS, Ids, Standing, standings
 from crowd.platforms.base import Kind, Payment
 
 State = Payout.State
@@ -102,7 +102,7 @@ def plan_of(
     """What a run would pay now, by the ledger alone: the platform is not asked. `ids` are those that its list
     has just shown, for people whose ids are not stored; `among` takes a part of the payouts. `lacking` says
     why bonuses have to wait, if they have: rewards were set aside when the posting was published."""
-    before, rates = spent(posting), rates_of(posting)
+    before, rates = posting_expenses(posting), rates_of(posting)
     able: list[tuple[Standing, Payable]] = []
     waiting: list[tuple[str, Standing]] = []
     chosen = [each for each in standings(posting, ids) if among is None or among(each)]
@@ -158,7 +158,7 @@ def _waiting(waiting: Sequence[tuple[str, Standing]], lacking: str) -> tuple[Wai
             why,
             len(group),
             sum(standing.row.cents for standing in group),
-            tuple(standing.name for standing in group),
+            tuple(dict.fromkeys(standing.name for standing in group)),
             # What could be sent and waits all the same exceeds the cap, or what the account holds.
             why != lacking and all(standing.way.action in SENDS for standing in group),
         )

@@ -38,6 +38,11 @@ class Terms:
     person_cap_cents: int | None = None
     base_for_all: bool = False
 
+    @property
+    def pays(self) -> bool:
+        """Whether the study promises any money."""
+        return bool(self.reward_cents or self.bonus_max_cents)
+
 
 @dataclass(frozen=True, slots=True)
 class SessionEnd:
@@ -93,7 +98,7 @@ def _withdrawn_share(terms: Terms, end: SessionEnd) -> Fraction:
     return min(WHOLE, Fraction(end.answered, end.planned))
 
 
-def owed(terms: Terms, end: SessionEnd) -> tuple[Due, ...]:
+def dues_of(terms: Terms, end: SessionEnd) -> tuple[Due, ...]:
     """What is due for one session, kind by kind; amounts of 0 are left out."""
     share = share_due(terms, end)
     cents = share_of(terms.reward_cents, share)

@@ -1,7 +1,7 @@
 """Brings the ledger in line with the platform's statement, as far as the statement alone decides.
 
 An unknown outcome never becomes due by silence, but in two cases in which a repeat cannot pay twice: an
-approval, and a bonus on a platform that refuses repeats. All else waits for a named person (money/hand.py).
+approval, and a bonus on a platform that refuses repeats. All else waits for a named person (needs_hand).
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
 
-from crowd.ground import clock
+from crowd.ground import platform_clock
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, PayoutBatch, Posting
-from crowd.money.ledger import adopt_approval, grace, minutes_of, terms_of
-from crowd.money.standings import Standing, standings
-from crowd.money.statement import Tally, called, is_by_approval, tallies
+from crowd.money.ledger import adopt_approval, terms_of
+from crowd.money.payout_grace import grace, minutes_of
+from crowd.money.payout_readiness import Standing, standings
+from crowd.money.platform_statement import Tally, is_by_approval, name_in_sentence, tallies
 
 State, Batch = Payout.State, PayoutBatch.State
 UNSURE = (State.SENDING, State.UNKNOWN)
@@ -25,7 +26,7 @@ DIED = "The process that sent it ended before it knew the outcome."
 
 
 @dataclass(slots=True)
-class Reconciled:
+class Reconciliation:
     """What reading the platform has changed. The counts are payouts; `notes` say what the researcher should
     know."""
 
@@ -53,9 +54,9 @@ def recover(posting: Posting) -> int:
     return count
 
 
-def reconcile(posting: Posting, read_at: datetime) -> Reconciled:
+def reconcile(posting: Posting, read_at: datetime) -> Reconciliation:
     """Updates the ledger from the stored statement and states. `read_at` is when they were read."""
-    result = Reconciled()
+    result = Reconciliation()
     for tally in tallies(posting, read_at).values():
         _settle(posting, tally, result)
     for standing in standings(posting):
@@ -66,28 +67,28 @@ def reconcile(posting: Posting, read_at: datetime) -> Reconciled:
 
 
 def unknown_until(posting: Posting) -> datetime | None:
-    """From when on the platform's statement settles every payout of `awaited`; None if there is none."""
-    last = awaited(posting).order_by(F("called_at").desc(nulls_last=True))
+    """From when on the platform's statement settles every one of `awaited_payouts`; None if there is none."""
+    last = awaited_payouts(posting).order_by(F("called_at").desc(nulls_last=True))
     called_at = last.values_list("called_at", flat=True).first()
     return None if called_at is None else called_at + grace(posting)
 
 
-def awaited(posting: Posting) -> QuerySet[Payout, Payout]:
+def awaited_payouts(posting: Posting) -> QuerySet[Payout, Payout]:
     """Unknown payouts that the platform's statement may settle by itself; the others wait for a person."""
     unknown = Payout.objects.filter(posting=posting, state=State.UNKNOWN)
     if not unknown.exists():
         return unknown
-    missing = [row.pk for tally in tallies(posting, clock.now()).values() for row in tally.missing]
+    missing = [row.pk for tally in tallies(posting, platform_clock.now()).values() for row in tally.missing]
     return unknown.exclude(pk__in=missing)
 
 
-def _settle(posting: Posting, tally: Tally, result: Reconciled) -> None:
+def _settle(posting: Posting, tally: Tally, result: Reconciliation) -> None:
     """Applies one submission's statement to its payouts."""
     for key in sorted(tally.match.matched):
         row = tally.payouts[key]
         if row.confirmed_at is None or row.state != State.SENT:
             _note_guess(posting, tally, row, result)
-            _sent(row, result)
+            _confirm_payout(row, result)
     for row in tally.late:
         shows = "The platform does not show it approved" if is_by_approval(row) else (
             "The platform's list did not show it"
@@ -95,9 +96,9 @@ def _settle(posting: Posting, tally: Tally, result: Reconciled) -> None:
         _due_again(posting, row, shows, result)
 
 
-def _sent(row: Payout, result: Reconciled) -> None:
+def _confirm_payout(row: Payout, result: Reconciliation) -> None:
     """Marks a payout as sent and confirmed, because the platform's statement shows it."""
-    now = clock.now()
+    now = platform_clock.now()
     changed = Payout.objects.filter(pk=row.pk, state=row.state).update(
         state=State.SENT, sent_at=row.sent_at or now, confirmed_at=now, error=""
     )
@@ -107,7 +108,7 @@ def _sent(row: Payout, result: Reconciled) -> None:
         result.paid += changed
 
 
-def _due_again(posting: Posting, row: Payout, what: str, result: Reconciled) -> None:
+def _due_again(posting: Posting, row: Payout, what: str, result: Reconciliation) -> None:
     result.due_again += Payout.objects.filter(pk=row.pk, state=row.state).update(
         state=State.DUE,
         sent_at=None,
@@ -115,11 +116,11 @@ def _due_again(posting: Posting, row: Payout, what: str, result: Reconciled) -> 
     )
 
 
-def _note_guess(posting: Posting, tally: Tally, row: Payout, result: Reconciled) -> None:
+def _note_guess(posting: Posting, tally: Tally, row: Payout, result: Reconciliation) -> None:
     """Notes what connects an uncertain payout with a line, if it is less than a reference."""
     if row.state not in {State.UNKNOWN, State.DUE}:
         return
-    name, amount = called(row.submission), amount_of(row.cents, row.currency)
+    name, amount = name_in_sentence(row.submission), amount_of(row.cents, row.currency)
     if row.pk in tally.match.by_sum:
         result.notes.append(
             f"{name}: {posting.platform} shows the bonus of {amount} together with others, as one sum."
@@ -131,11 +132,11 @@ def _note_guess(posting: Posting, tally: Tally, row: Payout, result: Reconciled)
         )
 
 
-def _apply(posting: Posting, standing: Standing, result: Reconciled) -> None:
+def _apply(posting: Posting, standing: Standing, result: Reconciliation) -> None:
     """Changes a due payout if the platform's state alone decides about it."""
     row, action = standing.row, standing.way.action
     due = Payout.objects.filter(pk=row.pk, state=State.DUE)
-    now = clock.now()
+    now = platform_clock.now()
     if action == "paid":
         # A person paid it on the platform's page, or the platform did: at its deadline or by its screening.
         result.adopted += due.update(state=State.SENT, batch=None, sent_at=now, confirmed_at=now, error="")
@@ -150,7 +151,7 @@ def _apply(posting: Posting, standing: Standing, result: Reconciled) -> None:
         result.moved += _move(posting, row, standing.name, result)
 
 
-def _cover(posting: Posting, standing: Standing, result: Reconciled) -> None:
+def _cover(posting: Posting, standing: Standing, result: Reconciliation) -> None:
     """Records the platform's approval instead of a due payout, because the approval paid at least as much."""
     row, paid = standing.row, amount_of(terms_of(posting).base_cents, posting.currency)
     with transaction.atomic():
@@ -167,7 +168,7 @@ def _cover(posting: Posting, standing: Standing, result: Reconciled) -> None:
             )
 
 
-def _move(posting: Posting, row: Payout, name: str, result: Reconciled) -> int:
+def _move(posting: Posting, row: Payout, name: str, result: Reconciliation) -> int:
     """Pays the amount as compensation to a person who finished but can no longer be approved."""
     try:
         with transaction.atomic():

@@ -8,25 +8,25 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from crowd.ground import clock
+from crowd.ground import platform_clock
 from crowd.ground.amounts import amount_of
 from crowd.ground.audit import record
-from crowd.ground.connections import service_of
-from crowd.ground.locks import Held, exclusive
+from crowd.ground.platform_accounts import service_of
+from crowd.ground.process_locks import HeldLock, exclusive
 from crowd.models import Identity, Payout, Posting
-from crowd.money.cap import learn, rates_of
-from crowd.money.hand import Hand, hands_of
+from crowd.money.expense_cap import learn, rates_of
 from crowd.money.ledger import UNSETTLED, decide_due, decide_for
+from crowd.money.needs_hand import Hand, hands_of
+from crowd.money.payout_readiness import Ids, Standing
 from crowd.money.plan import Among, Plan, plan_of, sums_of
-from crowd.money.reconciling import Reconciled, awaited, reconcile, recover, unknown_until
+from crowd.money.platform_statement import read
+from crowd.money.reconciling import Reconciliation, awaited_payouts, reconcile, recover, unknown_until
 from crowd.money.sending import Outcome, settle
-from crowd.money.standings import Ids, Standing
-from crowd.money.statement import read
-from crowd.platforms.base import ListedSubmission, PlatformError, Service, Unsupported
-from crowd.recruiting.sync import Synced, sync_posting
+from crowd.platforms.base import ListedSubmission, PlatformError, Service, UnsupportedRequest
+from crowd.recruiting.sync import SyncResult, sync_posting
 from experiments.errors import StudyError
 from experiments.models import Session
-from experiments.sessions import ENDED
+from experiments.sessions.lifecycle import ENDED
 
 Sums = dict[str, tuple[int, int]]
 Confirm = Callable[[Plan], None]
@@ -43,17 +43,17 @@ class Ran:
     """What a run over one posting has learned and done. `troubles` are the sentences for which it counts as
     not successful; `hands` is what is left for a person to do."""
 
-    result: Reconciled
+    result: Reconciliation
     plan: Plan
     before: Sums
     after: Sums | None = None
     outcome: Outcome = field(default_factory=Outcome)
-    again: Reconciled | None = None
+    again: Reconciliation | None = None
     troubles: list[str] = field(default_factory=list)
     hands: list[Hand] = field(default_factory=list)
 
 
-def look(posting: Posting, *, everything: bool = False, replace: bool = True) -> Synced:
+def look(posting: Posting, *, everything: bool = False, replace: bool = True) -> SyncResult:
     """Reads the platform's list and statement into our rows: the bonuses of people for whom they matter now,
     or of all, with `everything`. Without `replace` nothing is changed on the platform."""
 
@@ -77,7 +77,7 @@ def is_owed(identity: Identity) -> bool:
     return unsettled.exists()
 
 
-def catch_up(posting: Posting, service: Service, *, replace: bool = True) -> Reconciled:
+def catch_up(posting: Posting, service: Service, *, replace: bool = True) -> Reconciliation:
     """Settles all payouts that the platform's statement can settle, and adds payouts for sessions that have
     ended.
 
@@ -87,9 +87,9 @@ def catch_up(posting: Posting, service: Service, *, replace: bool = True) -> Rec
     return _caught_up(posting, service, replace)[0]
 
 
-def _caught_up(posting: Posting, service: Service, replace: bool) -> tuple[Reconciled, Ids]:
+def _caught_up(posting: Posting, service: Service, replace: bool) -> tuple[Reconciliation, Ids]:
     recovered = recover(posting)
-    read_at = clock.now()
+    read_at = platform_clock.now()
     synced = look(posting, replace=replace)
     if synced.error:
         raise NotRead(synced.error)
@@ -106,14 +106,20 @@ def run(
     posting: Posting,
     by: str,
     *,
-    held: Held,
+    held: HeldLock,
     confirm: Confirm | None = None,
     first: Callable[[], None] | None = None,
     among: Among | None = None,
 ) -> Ran:
     """Looks at the platform, pays what is due if `confirm` does not raise, and looks again. Without `confirm`
-    nothing is sent. `first` is done after the first look, before the plan; `among` takes a part of
-    the payouts.
+    nothing is sent. `among` takes a part of the payouts.
+
+    1. Look: the platform's list and statement become rows. `first` is done after it, and then it looks again.
+    2. Plan: which payouts, in which way, under the cap; without what the account lacks money for.
+    3. Confirm: a person, or the total that one has typed.
+    4. Send, each row before its request.
+    5. Look again, so that what was sent is matched now and not at the next run.
+    6. Say what only a person can settle.
 
     `held` is the study's lock. Raises NotRead, PlatformError, Unsupported before anything was sent, and what
     `confirm` raises.
@@ -134,7 +140,7 @@ def run(
         ran.outcome = settle(posting, ran.plan, by, held=held, service=service)
         try:
             ran.again = catch_up(posting, service)
-        except (NotRead, PlatformError, Unsupported) as error:
+        except (NotRead, PlatformError, UnsupportedRequest) as error:
             ran.troubles.append(f"{error} Nothing is lost; run settle again later.")
     ran.after = sums_of(posting) if confirm is not None else None
     ran.hands = hands_of(posting)
@@ -145,11 +151,11 @@ def run(
         )
     ran.troubles += [str(hand) for hand in ran.hands if hand.is_trouble]
     if ran.again is not None and among is None and not ran.troubles:
-        ran.troubles += _left(posting)
+        ran.troubles += _late_payouts(posting)
     return ran
 
 
-def _left(posting: Posting) -> list[str]:
+def _late_payouts(posting: Posting) -> list[str]:
     """What could not be paid at the first look and can be at the second: the confirmed total did not name it,
     so it waits for the next run."""
     left = plan_of(posting)
@@ -190,7 +196,7 @@ def _unknown(posting: Posting) -> list[str]:
     until = unknown_until(posting)
     if until is None:
         return []
-    amounts = list(awaited(posting).values_list("cents", flat=True))
+    amounts = list(awaited_payouts(posting).values_list("cents", flat=True))
     count, cents = len(amounts), sum(amounts)
     return [
         f"{count} payout{'s' if count != 1 else ''} ({amount_of(cents, posting.currency)}) on "
@@ -211,7 +217,7 @@ def pay(posting_id: int, by: str, typed_cents: int) -> None:
     except OtherTotal as error:
         _note(posting, by, str(error))
         return
-    except (StudyError, PlatformError, Unsupported) as error:
+    except (StudyError, PlatformError, UnsupportedRequest) as error:
         _note(posting, by, f"Paying failed: {error} Nothing is lost; settle again later.")
         return
     if ran.troubles:

@@ -17,15 +17,23 @@ from typing import Any, Literal
 from django.db import transaction
 from django.db.models import F
 
-from crowd.ground import audit, clock
+from crowd.ground import audit, platform_clock
 from crowd.ground.amounts import amount_of
-from crowd.ground.connections import posted_of, service_of
-from crowd.ground.locks import Held
+from crowd.ground.platform_accounts import posted_of, service_of
+from crowd.ground.process_locks import HeldLock
 from crowd.models import Payout, PayoutBatch, Posting
-from crowd.money.cap import over_cap, rates_of, spent
+from crowd.money.expense_cap import over_cap, posting_expenses, rates_of
 from crowd.money.plan import Payable, Plan
 from crowd.platforms import traits_of
-from crowd.platforms.base import ALL_REFUSED, Payment, PlatformError, Prepared, Service, Settled, Unsupported
+from crowd.platforms.base import (
+    ALL_REFUSED,
+    Payment,
+    PlatformError,
+    PreparedPayments,
+    Service,
+    Settlement,
+    UnsupportedRequest,
+)
 
 State, Batch = Payout.State, PayoutBatch.State
 BONUSES_MAX = 200
@@ -49,8 +57,15 @@ class Outcome:
     problems: Counter[str] = field(default_factory=Counter)
 
 
-def settle(posting: Posting, plan: Plan, by: str, *, held: Held, service: Service | None = None) -> Outcome:
-    """Pays a plan once, and logs it under the name `by`. `held` is the study's lock; the caller holds it."""
+def settle(
+    posting: Posting, plan: Plan, by: str, *, held: HeldLock, service: Service | None = None
+) -> Outcome:
+    """Pays a plan once, and logs it under the name `by`. `held` is the study's lock; the caller holds it.
+
+    1. Approvals, in chunks that the platform takes at once: they cost what was promised and lack no money.
+    2. Bonuses, batch by batch, each with people once.
+    3. One line in the log, also if it was stopped in between.
+    """
     run = _Run(posting, by, held, service or service_of(posting))
     try:
         most = traits_of(posting.platform).approvals_max
@@ -96,15 +111,15 @@ def _batches(payables: Sequence[Payable]) -> Iterator[Sequence[Payable]]:
         rest = later
 
 
-def _is_permanent(error: PlatformError | Unsupported) -> bool:
+def _is_permanent(error: PlatformError | UnsupportedRequest) -> bool:
     return not isinstance(error, PlatformError) or error.permanent
 
 
-def _is_uncertain(error: PlatformError | Unsupported) -> bool:
+def _is_uncertain(error: PlatformError | UnsupportedRequest) -> bool:
     return isinstance(error, PlatformError) and error.uncertain
 
 
-def _is_of_people(error: PlatformError | Unsupported) -> bool:
+def _is_of_people(error: PlatformError | UnsupportedRequest) -> bool:
     """Whether a refusal may concern some payments of a call and not others."""
     return (
         isinstance(error, PlatformError) and error.permanent and not error.uncertain and not error.of_account
@@ -114,7 +129,7 @@ def _is_of_people(error: PlatformError | Unsupported) -> bool:
 class _Run:
     """One run of `settle` over one posting."""
 
-    def __init__(self, posting: Posting, by: str, held: Held, service: Service) -> None:
+    def __init__(self, posting: Posting, by: str, held: HeldLock, service: Service) -> None:
         self.posting, self.by, self.held, self.service = posting, by, held, service
         self.posted = posted_of(posting)
         self.outcome = Outcome()
@@ -129,7 +144,7 @@ class _Run:
         try:
             act(chunk)
             self._failures = 0
-        except (PlatformError, Unsupported) as error:
+        except (PlatformError, UnsupportedRequest) as error:
             if not _is_uncertain(error):
                 self._say(chunk, str(error))
             if not _is_permanent(error):
@@ -151,14 +166,14 @@ class _Run:
         """Notes payouts that the platform refuses one by one: each is a line for a person's hand."""
         for payable in chunk:
             if payable.row in refused:
-                self._say([payable], refused[payable.row], refused_at=clock.now())
+                self._say([payable], refused[payable.row], refused_at=platform_clock.now())
 
     def approve(self, chunk: Sequence[Payable]) -> None:
         """Approves submissions; the platform pays its reward for each. If it refuses a chunk for good, each
         half is tried by itself, so that one person's trouble is one person's: to approve twice pays once."""
         try:
             self._approve(chunk)
-        except (PlatformError, Unsupported) as error:
+        except (PlatformError, UnsupportedRequest) as error:
             if not _is_of_people(error):
                 raise
             if len(chunk) == 1:
@@ -190,10 +205,10 @@ class _Run:
         refused: dict[int, str] = {}
         while accepted := [p for p in chunk if p.row not in refused]:
             try:
-                batch, prepared = self._announced(accepted)
+                batch, prepared = self._announce_batch(accepted)
                 break
-            except (PlatformError, Unsupported) as error:
-                more = self._refused(accepted, error)
+            except (PlatformError, UnsupportedRequest) as error:
+                more = self._find_refusals(accepted, error)
                 if len(more) == len(chunk) >= ALL_REFUSED:
                     # Refused to all: the cause is none of theirs.
                     raise
@@ -209,7 +224,7 @@ class _Run:
         if accepted:
             self._pay(batch, prepared, accepted)
 
-    def _pay(self, batch: PayoutBatch, prepared: Prepared, chunk: Sequence[Payable]) -> None:
+    def _pay(self, batch: PayoutBatch, prepared: PreparedPayments, chunk: Sequence[Payable]) -> None:
         payments = [p.payment() for p in chunk]
         committed, sending = self._commit(chunk, "bonus", batch)
         if committed is None or len(sending) != len(chunk):
@@ -223,7 +238,9 @@ class _Run:
             # A platform that leaves a whole batch open would leave the next one open too.
             self.outcome.stopped = settled[0].message
 
-    def _refused(self, chunk: Sequence[Payable], error: PlatformError | Unsupported) -> dict[int, str]:
+    def _find_refusals(
+        self, chunk: Sequence[Payable], error: PlatformError | UnsupportedRequest
+    ) -> dict[int, str]:
         """Which payouts of a chunk the platform refuses for good, each with the reason: those that it names,
         else those that it refuses alone. To find these, parts are announced, which pays nothing. Raises what
         is not about people."""
@@ -236,13 +253,13 @@ class _Run:
         middle, reasons = len(chunk) // 2, dict[int, str]()
         for part in (chunk[:middle], chunk[middle:]):
             try:
-                batch, _ = self._announced(part)
+                batch, _ = self._announce_batch(part)
                 self._drop(batch, "Announced to find which payments of a batch are refused; never paid.")
-            except (PlatformError, Unsupported) as again:
-                reasons |= self._refused(part, again)
+            except (PlatformError, UnsupportedRequest) as again:
+                reasons |= self._find_refusals(part, again)
         return reasons
 
-    def _announced(self, chunk: Sequence[Payable]) -> tuple[PayoutBatch, Prepared]:
+    def _announce_batch(self, chunk: Sequence[Payable]) -> tuple[PayoutBatch, PreparedPayments]:
         batch = PayoutBatch.objects.create(
             posting=self.posting,
             purpose="bonus",
@@ -252,14 +269,14 @@ class _Run:
         )
         try:
             return batch, self._prepare(batch, [p.payment() for p in chunk])
-        except (PlatformError, Unsupported) as error:
+        except (PlatformError, UnsupportedRequest) as error:
             self._drop(batch, str(error))
             if isinstance(error, PlatformError):
                 # Announcing pays nothing, so the outcome is certain even if no answer came.
                 error.uncertain = False
             raise
 
-    def _prepare(self, batch: PayoutBatch, payments: Sequence[Payment]) -> Prepared:
+    def _prepare(self, batch: PayoutBatch, payments: Sequence[Payment]) -> PreparedPayments:
         prepared = self.service.prepare(self.posted, payments)
         if prepared.cents != batch.cents:
             raise PlatformError(
@@ -284,14 +301,15 @@ class _Run:
         An announced batch is sent whole or not at all. From a chunk of approvals, payouts that were withheld
         meanwhile are left out.
         """
-        now, announced = clock.now(), batch is not None
+        now, announced = platform_clock.now(), batch is not None
         with transaction.atomic():
+            # Two runs share one cap. The posting first, as everywhere: then none waits for the other.
             posting = Posting.objects.select_for_update().get(pk=self.posting.pk)
             due = Payout.objects.filter(pk__in=[p.row for p in chunk], state=State.DUE)
             ready = set(due.select_for_update().values_list("pk", flat=True))
             sending = [p for p in chunk if p.row in ready]
             cents = sum(p.cents for p in sending)
-            after = spent(posting).all + cents + self._fees(posting, cents, batch)
+            after = posting_expenses(posting).all + cents + self._fees(posting, cents, batch)
             fits = after <= posting.cap_cents
             if not sending or not fits or (announced and len(sending) < len(chunk)):
                 why = "The payouts changed after the batch was announced; run settle again." if fits else (
@@ -319,8 +337,8 @@ class _Run:
         return Fraction(PayoutBatch.objects.values_list("fees_cents", flat=True).get(pk=batch.pk))
 
     def _call(
-        self, batch: PayoutBatch, chunk: Sequence[Payable], act: Callable[[], list[Settled]]
-    ) -> list[Settled]:
+        self, batch: PayoutBatch, chunk: Sequence[Payable], act: Callable[[], list[Settlement]]
+    ) -> list[Settlement]:
         """Makes the one call that pays.
 
         After an error of the platform the payouts are unknown, or due again if certainly nothing was sent.
@@ -328,18 +346,20 @@ class _Run:
         """
         try:
             return act()
-        except (PlatformError, Unsupported) as error:
+        except (PlatformError, UnsupportedRequest) as error:
             uncertain = isinstance(error, PlatformError) and error.uncertain
             state: Literal["unknown", "failed"] = "unknown" if uncertain else "failed"
-            self._write(batch, chunk, [Settled(p.reference, state, str(error)) for p in chunk])
+            self._write(batch, chunk, [Settlement(p.reference, state, str(error)) for p in chunk])
             raise
 
-    def _write(self, batch: PayoutBatch, chunk: Sequence[Payable], settled: Sequence[Settled]) -> None:
+    def _write(self, batch: PayoutBatch, chunk: Sequence[Payable], settled: Sequence[Settlement]) -> None:
         """Stores the outcome. A payment that the platform's answer does not mention is unknown."""
         answers = {answer.reference: answer for answer in settled}
         silent = "The platform's answer does not mention it."
-        outcomes = [(p, answers.get(p.reference) or Settled(p.reference, "unknown", silent)) for p in chunk]
-        now = clock.now()
+        outcomes = [
+            (p, answers.get(p.reference) or Settlement(p.reference, "unknown", silent)) for p in chunk
+        ]
+        now = platform_clock.now()
         with transaction.atomic():
             for key in dict.fromkeys((s.state, s.message, s.is_refused) for _, s in outcomes):
                 part = [p for p, s in outcomes if (s.state, s.message, s.is_refused) == key]

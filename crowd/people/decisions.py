@@ -12,16 +12,23 @@ from django.contrib.auth.models import User
 from django.db.models import Exists, F, OuterRef
 
 from crowd.ground import audit
-from crowd.ground.audit import recorded as recorded
-from crowd.ground.connections import posted_of, service_of
-from crowd.ground.identities import submission_hash
+from crowd.ground.audit import study_log as study_log
+from crowd.ground.identity_hashes import submission_hash
+from crowd.ground.platform_accounts import posted_of, service_of
 from crowd.models import Payout, Posting, Submission
-from crowd.money.acts import grant_reward
 from crowd.money.ledger import INSTEAD, SPENT_STATES, decide_for, release, terms_of, withhold
+from crowd.money.manual_decisions import grant_reward
+from crowd.money.platform_statement import NAMED, name_in_sentence, name_of
 from crowd.money.run import pay_only
-from crowd.money.statement import NAMED, called, name_of
 from crowd.platforms import has_service, traits_of
-from crowd.platforms.base import BadOptions, ListedSubmission, PlatformError, Service, Unread, Unsupported
+from crowd.platforms.base import (
+    BadOptions,
+    ListedSubmission,
+    PlatformError,
+    Service,
+    Unread,
+    UnsupportedRequest,
+)
 from experiments.errors import StudyError
 from experiments.kinds.base import INSTRUCTED
 from experiments.kinds.scoring import follows
@@ -99,7 +106,7 @@ def _check_answers(people: Sequence[Submission]) -> defaultdict[Any, list[bool]]
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class DecisionResult:
     """How many decisions took effect, and a sentence for each that did not."""
 
     done: int
@@ -108,7 +115,7 @@ class Decided:
 
 def decide_batch(
     user: User, submissions: Iterable[int], action: Action, message: str = "", category: str = ""
-) -> Decided:
+) -> DecisionResult:
     """A named person's decision on submissions that await one: approve (pays the reward by the ledger), ask
     to return, or reject (only on grounds that the platform permits; what was due is withheld)."""
     if not user.is_active or not user.get_username():
@@ -127,10 +134,10 @@ def decide_batch(
             decided = _one_by_one(posting, rows_of_posting, user, action, message.strip(), category)
         done += decided.done
         problems += decided.problems
-    return Decided(done, tuple(problems))
+    return DecisionResult(done, tuple(problems))
 
 
-def _approve(posting: Posting, rows: Sequence[Submission], user: User) -> Decided:
+def _approve(posting: Posting, rows: Sequence[Submission], user: User) -> DecisionResult:
     """Pays what is due to these by approving: a run over them alone, with a look at the platform before and
     after."""
     ran = pay_only(posting, {row.pk for row in rows}, "approve", user.get_username())
@@ -140,7 +147,7 @@ def _approve(posting: Posting, rows: Sequence[Submission], user: User) -> Decide
         problems.append(ran.outcome.stopped)
     if left:
         problems.append(f"{left} cannot be approved now: look at what waits, and why, on the money page.")
-    return Decided(ran.outcome.sent, tuple(problems))
+    return DecisionResult(ran.outcome.sent, tuple(problems))
 
 
 def decide(user: User, row: Submission, act: Action, message: str, category: str = "") -> None:
@@ -164,7 +171,9 @@ def decide(user: User, row: Submission, act: Action, message: str, category: str
         )
     if act == "approve":
         record(
-            row.posting.study, user, f"Approved the submission of {called(row)} by hand: {message.strip()}"
+            row.posting.study,
+            user,
+            f"Approved the submission of {name_in_sentence(row)} by hand: {message.strip()}",
         )
 
 
@@ -212,7 +221,7 @@ def there(service: Service, row: Submission) -> ListedSubmission:
 
 def _one_by_one(
     posting: Posting, rows: Sequence[Submission], user: User, action: Action, message: str, category: str
-) -> Decided:
+) -> DecisionResult:
     service = service_of(posting)
     done, problems = 0, []
     for row in rows:
@@ -222,16 +231,16 @@ def _one_by_one(
             else:
                 _request_return(posting, service, row, user, message)
             done += 1
-        except (PlatformError, Unsupported, BadOptions, StudyError) as error:
+        except (PlatformError, UnsupportedRequest, BadOptions, StudyError) as error:
             problems.append(f"{name_of(row)}: {error}")
-    return Decided(done, tuple(problems))
+    return DecisionResult(done, tuple(problems))
 
 
 def _request_return(posting: Posting, service: Service, row: Submission, user: User, message: str) -> None:
     submission = row.external_id or there(service, row).submission
     service.request_return(posted_of(posting), submission, message)
     Submission.objects.filter(pk=row.pk).update(return_requested=True)
-    record(posting.study, user, f"Asked {called(row)} to return the submission: {message}")
+    record(posting.study, user, f"Asked {name_in_sentence(row)} to return the submission: {message}")
 
 
 def _reject(
@@ -250,11 +259,15 @@ def _reject(
         raise StudyError("Their reward is paid or being paid, so they cannot be rejected any more.")
     try:
         service.reject(posted_of(posting), submission, message, category)
-    except (PlatformError, Unsupported, BadOptions) as error:
+    except (PlatformError, UnsupportedRequest, BadOptions) as error:
         _write_failed(posting, row, user, payouts, error)
         raise
     Submission.objects.filter(pk=row.pk).update(state="rejected")
-    record(posting.study, user, f"Rejected {called(row)} ({category}), {taken} payouts withheld: {message}")
+    record(
+        posting.study,
+        user,
+        f"Rejected {name_in_sentence(row)} ({category}), {taken} payouts withheld: {message}",
+    )
 
 
 def _has_grounds(posting: Posting, service: Service, row: Submission, category: str) -> bool:
@@ -271,7 +284,7 @@ def _write_failed(
     posting: Posting, row: Submission, user: User, payouts: Sequence[int], error: Exception
 ) -> None:
     """The log has every attempt. If it may have taken effect, nothing is paid before a researcher looks."""
-    what = f"Tried to reject {called(row)}"
+    what = f"Tried to reject {name_in_sentence(row)}"
     if isinstance(error, PlatformError) and error.uncertain:
         record(
             posting.study,

@@ -7,12 +7,12 @@ import csv
 from collections.abc import Mapping
 from pathlib import Path
 
-from analysis.exports.cells import guarded
-from crowd.ground.connections import posted_of, service_of
-from crowd.ground.identities import submission_hash
+from analysis.spreadsheet_cells import escape_cell
+from crowd.ground.identity_hashes import submission_hash
+from crowd.ground.platform_accounts import posted_of, service_of
 from crowd.models import Posting, Submission
 from experiments.models import Session
-from experiments.pseudonyms import Pseudonyms
+from experiments.sessions.pseudonyms import Pseudonyms
 
 WITHOUT = (Session.State.WITHDRAWN, Session.State.DECLINED)
 """People who took their consent back or never gave it."""
@@ -41,4 +41,4 @@ def write_demographics(told: Mapping[str, Mapping[str, str]], path: Path) -> Non
         writer = csv.writer(file)
         writer.writerow(["participant", *columns])
         for name in sorted(told):
-            writer.writerow([name, *(guarded(told[name].get(column, "")) for column in columns)])
+            writer.writerow([name, *(escape_cell(told[name].get(column, "")) for column in columns)])

@@ -11,14 +11,14 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from crowd.ground.audit import record as log
-from crowd.ground.connections import posted_of, service_of
+from crowd.ground.platform_accounts import posted_of, service_of
 from crowd.models import Message, Posting, Submission, new_key
-from crowd.money.statement import called
+from crowd.money.platform_statement import name_in_sentence
 from crowd.people.decisions import record, there
 from crowd.people.decisions import refusal as no_way_to
-from crowd.people.remedies import to
+from crowd.people.submission_actions import to
 from crowd.platforms import has_service
-from crowd.platforms.base import PlatformError, Service, Unsupported
+from crowd.platforms.base import PlatformError, Service, UnsupportedRequest
 from experiments.errors import StudyError
 from experiments.models import Study
 
@@ -84,6 +84,7 @@ def write(row: Submission, body: str, user: User) -> Message:
     if problem:
         raise StudyError(problem)
     with transaction.atomic():
+        # Two clicks: the second one finds the row of the first.
         Posting.objects.select_for_update().get(pk=posting.pk)
         same = Message.objects.filter(posting=posting, external_id__startswith=to(row), body=text)
         if same.exclude(state=Message.State.FAILED).exists():
@@ -96,7 +97,7 @@ def write(row: Submission, body: str, user: User) -> Message:
             body=text,
             by=user.get_username(),
         )
-        record(posting.study, user, f"Wrote to {called(row)} (message {stored.pk}).")
+        record(posting.study, user, f"Wrote to {name_in_sentence(row)} (message {stored.pk}).")
     return stored
 
 
@@ -122,13 +123,13 @@ def deliver(message_id: int) -> str:
     try:
         service = service_of(message.posting)
         person = _person_of(message, service)
-    except (StudyError, Unsupported, PlatformError) as error:
+    except (StudyError, UnsupportedRequest, PlatformError) as error:
         return _became(message, Message.State.FAILED, str(error))
     if rows.update(state=Message.State.UNKNOWN, error=UNCERTAIN) != 1:
         return ""
     try:
         service.message(posted_of(message.posting), person, message.body)
-    except Unsupported as error:
+    except UnsupportedRequest as error:
         return _became(message, Message.State.FAILED, str(error))
     except PlatformError as error:
         if error.uncertain:

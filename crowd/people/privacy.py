@@ -12,11 +12,11 @@ from django.utils import timezone
 
 from crowd.models import Identity, Message, Payout, PersonNote, Posting, Submission, new_key
 from crowd.money.ledger import UNSETTLED, decide_for
-from experiments import sessions
+from experiments.drafting.plates import remove_answers
 from experiments.gates.consent import NAME as CONSENT
 from experiments.models import Session, Study
-from experiments.plates import remove_answers
 from experiments.selectors import definition_of
+from experiments.sessions import lifecycle
 
 OPEN_MAX_DAYS = 30
 """A session of a person to be forgotten that began this long ago and did not end is over."""
@@ -25,7 +25,7 @@ NAMELESS = "forgotten-"
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class RemovalSummary:
     """What was removed, and what must remain and why."""
 
     people: int = 0
@@ -34,8 +34,8 @@ class Forgotten:
     responses: int = 0
     remains: tuple[str, ...] = ()
 
-    def __add__(self, other: Forgotten) -> Forgotten:
-        return Forgotten(
+    def __add__(self, other: RemovalSummary) -> RemovalSummary:
+        return RemovalSummary(
             self.people + other.people,
             self.ids + other.ids,
             self.messages + other.messages,
@@ -44,7 +44,7 @@ class Forgotten:
         )
 
 
-def forget(identity: Identity, *, responses: bool, reason: str) -> Forgotten:
+def forget(identity: Identity, *, responses: bool, reason: str) -> RemovalSummary:
     """Removes a person's identity from one study; with `responses` the answers too, and those of a colour
     check always: they are health data. Repeatable.
 
@@ -53,12 +53,13 @@ def forget(identity: Identity, *, responses: bool, reason: str) -> Forgotten:
     """
     erased = sum(_erase(session, reason) for session in _sessions(identity)) if responses else 0
     with transaction.atomic():
+        # A sync that lists the person takes the same row, so that it stores no id afterwards.
         Identity.objects.select_for_update().get(id=identity.pk)
         Identity.objects.filter(id=identity.pk, forgotten_at=None).update(forgotten_at=timezone.now())
         remove_answers(_sessions(identity))
         messages = _remove_messages(identity)
         ids, remains = _remove_ids(identity)
-    return Forgotten(1, ids, messages, erased, (*remains, *_messages_of_strangers(identity.study)))
+    return RemovalSummary(1, ids, messages, erased, (*remains, *_messages_of_strangers(identity.study)))
 
 
 def _sessions(identity: Identity) -> QuerySet[Session]:
@@ -70,7 +71,7 @@ def _erase(session: Session, reason: str) -> int:
     # A bonus is counted while the answers are there: removing them must not change the pay.
     decide_for(session)
     response_count = session.responses.count()
-    sessions.withdraw(session, reason, erase=True)
+    lifecycle.withdraw(session, reason, erase=True)
     # A person who never consented or got no slot has no answers to withdraw, but may have filled in a page.
     session.gates.exclude(kind=CONSENT).update(value={})
     PersonNote.objects.filter(session=session).delete()
@@ -135,7 +136,7 @@ def _needs(identity: Identity) -> tuple[str, ...]:
 
     Open sessions are read before the payouts are decided: one that ends in between counts as open.
     """
-    running = _sessions(identity).exclude(state__in=sessions.ENDED).count()
+    running = _sessions(identity).exclude(state__in=lifecycle.ENDED).count()
     for session in _sessions(identity):
         decide_for(session)
     unsettled = Payout.objects.filter(
@@ -144,7 +145,7 @@ def _needs(identity: Identity) -> tuple[str, ...]:
     reasons = []
     if running:
         reasons.append(
-            f"{running} of their sittings {'have' if running > 1 else 'has'} not ended and may still earn "
+            f"{running} of their sessions {'have' if running > 1 else 'has'} not ended and may still earn "
             "pay, so the platform's ids stay until it has ended and is paid, or "
             f"{OPEN_MAX_DAYS} days after it began; they go by themselves then."
         )
@@ -156,24 +157,24 @@ def _needs(identity: Identity) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def forget_due() -> Forgotten:
+def forget_due() -> RemovalSummary:
     """Removes what is due: studies past their retention date, and ids that were still needed."""
-    total = Forgotten()
+    total = RemovalSummary()
     for study in _past_retention():
         for identity in Identity.objects.filter(study=study, forgotten_at=None).iterator(500):
             total += forget(identity, responses=False, reason="retention date")
         remove_answers(Session.objects.filter(study=study))
         # Of people whom the study does not know; all other texts are removed by now.
-        total += Forgotten(messages=_emptied(Message.objects.filter(posting__study=study)))
+        total += RemovalSummary(messages=_empty_messages(Message.objects.filter(posting__study=study)))
     for identity in _half_forgotten().iterator(500):
         _end_abandoned(identity)
         with transaction.atomic():
             Identity.objects.select_for_update().get(id=identity.pk)
             ids, _ = _remove_ids(identity)
-        total += Forgotten(ids=ids)
+        total += RemovalSummary(ids=ids)
     # A message may have been stored while its writer was being forgotten.
     late = Message.objects.filter(identity__forgotten_at__isnull=False).exclude(state=Message.State.SENDING)
-    return total + Forgotten(messages=_emptied(late))
+    return total + RemovalSummary(messages=_empty_messages(late))
 
 
 def _past_retention() -> Iterator[Study]:
@@ -184,7 +185,7 @@ def _past_retention() -> Iterator[Study]:
             yield study
 
 
-def _emptied(messages: QuerySet[Message]) -> int:
+def _empty_messages(messages: QuerySet[Message]) -> int:
     return messages.exclude(body="").update(body="")
 
 
@@ -200,5 +201,5 @@ def _half_forgotten() -> QuerySet[Identity]:
 def _end_abandoned(identity: Identity) -> None:
     """Ends abandoned sessions; no answer is lost, and nothing is owed for them."""
     long_ago = timezone.now() - timedelta(days=OPEN_MAX_DAYS)
-    for session in _sessions(identity).exclude(state__in=sessions.ENDED).filter(started_at__lt=long_ago):
-        sessions.mark_left(session)
+    for session in _sessions(identity).exclude(state__in=lifecycle.ENDED).filter(started_at__lt=long_ago):
+        lifecycle.mark_left(session)

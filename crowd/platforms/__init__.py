@@ -7,7 +7,7 @@ from datetime import datetime
 from importlib import import_module
 from typing import Any, cast
 
-from crowd.platforms.base import Account, Entry, Notified, Service, Signature, Unsupported
+from crowd.platforms.base import Account, Entry, Notification, Service, Signature, UnsupportedRequest
 from crowd.platforms.traits import Platform, Traits
 from stimuli.registry import Table
 
@@ -22,8 +22,8 @@ PLATFORMS: Table[Platform] = Table(
 )
 HERE = "local"
 """The platform that an address means which names none."""
-ReadNotice = Callable[[Mapping[str, str], bytes, str, datetime], list[Notified]]
-PullNotices = Callable[[Account, Callable[[list[Notified]], object]], object]
+ReadNotice = Callable[[Mapping[str, str], bytes, str, datetime], list[Notification]]
+PullNotices = Callable[[Account, Callable[[list[Notification]], object]], object]
 
 
 def traits_of(name: str) -> Traits:
@@ -36,39 +36,39 @@ def has_service(name: str) -> bool:
     return bool(PLATFORMS.load(name).service)
 
 
-def served() -> list[str]:
+def platforms_with_service() -> list[str]:
     """The platforms with an interface for machines."""
     return [name for name in PLATFORMS if has_service(name)]
 
 
 def entry_of(name: str, options: Mapping[str, Any]) -> Entry:
     """Arrivals and exits of a platform, as the study's table describes them. Raises UnknownName."""
-    return cast(Entry, _imported(PLATFORMS.load(name).entry)(options))
+    return cast(Entry, _import_object(PLATFORMS.load(name).entry)(options))
 
 
 def service_class(name: str) -> type[Service]:
     """The interface of a platform, to be made with an account. Raises Unsupported if it has none, UnknownName
     if there is no such platform."""
     if not has_service(name):
-        raise Unsupported(
+        raise UnsupportedRequest(
             f"{name} has no interface for machines: it can neither list its people nor pay them. "
             "Offer the study elsewhere, or pay by hand."
         )
-    return cast(type[Service], _imported(PLATFORMS.load(name).service))
+    return cast(type[Service], _import_object(PLATFORMS.load(name).service))
 
 
 def signature_of(name: str) -> Signature:
     """What verifies signed entry. Raises Unsupported if the platform signs nothing."""
     path = PLATFORMS.load(name).signature
     if not path:
-        raise Unsupported(f"{traits_of(name).title} signs no entry. Leave signed_entry out.")
-    return cast(Signature, _imported(path)())
+        raise UnsupportedRequest(f"{traits_of(name).title} signs no entry. Leave signed_entry out.")
+    return cast(Signature, _import_object(path)())
 
 
 def notice_of(name: str) -> ReadNotice | None:
     """What reads a delivery over the web; None if the platform makes none."""
     path = PLATFORMS.load(name).notice
-    return cast(ReadNotice, _imported(path)) if path else None
+    return cast(ReadNotice, _import_object(path)) if path else None
 
 
 def queues() -> Iterator[tuple[str, PullNotices]]:
@@ -76,7 +76,7 @@ def queues() -> Iterator[tuple[str, PullNotices]]:
     for name in PLATFORMS:
         path = PLATFORMS.load(name).queue
         if path:
-            yield name, cast(PullNotices, _imported(path))
+            yield name, cast(PullNotices, _import_object(path))
 
 
 def settings_of_all() -> dict[str, type]:
@@ -90,6 +90,6 @@ def settings_of_all() -> dict[str, type]:
     return names
 
 
-def _imported(path: str) -> Any:
+def _import_object(path: str) -> Any:
     module, _, attribute = path.partition(":")
     return getattr(import_module(module), attribute)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from crowd.platforms.texts import printable
+from crowd.platforms.untrusted_text import printable
 
 Outcome = Literal[
     "complete", "failed_checks", "screened", "declined", "device", "turned_away", "failure", "withdrawn"
@@ -95,7 +95,7 @@ class BadOptions(ValueError):
     """The study's options for a platform are wrong; the message names key, value, limit and remedy."""
 
 
-class Unsupported(Exception):
+class UnsupportedRequest(Exception):
     """A platform cannot express what was asked of it. Nothing was sent; the message says what to do."""
 
 
@@ -129,6 +129,11 @@ class PlatformError(Exception):
         self.uncertain = uncertain
         self.of_account, self.is_busy = of_account, is_busy
         self.about = frozenset(about)
+
+    def settlement(self, reference: str) -> Settlement:
+        """What it says of the one payment or decision that was asked for."""
+        refused = self.permanent and not self.uncertain and not self.of_account
+        return Settlement(reference, "unknown" if self.uncertain else "failed", str(self), is_refused=refused)
 
 
 class ForgedEntry(ValueError):
@@ -194,7 +199,7 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
-class Posted:
+class PlatformPosting:
     """A posting as the platform has it. `facts` is the adapter's own memory (plain JSON values), stored and
     given back unread; `address` is the researcher's page on the platform. `names` are what the platform calls
     it, or parts of it: an arrival and a notification name one of them. `reward_cents` is what approving pays,
@@ -244,7 +249,7 @@ class ListedSubmission:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class BonusStatement:
     """The bonuses that the platform shows for one submission, all of them."""
 
     submission: str
@@ -272,7 +277,7 @@ class Payment:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedPayments:
     """Payments announced to the platform, not paid yet. `external_id` is the platform's batch (empty if it
     has none) and must be stored before `Service.pay`. `cents` is what the platform understood."""
 
@@ -282,7 +287,7 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class Settlement:
     """The result of one payment or decision: `sent`, `failed` (it did not take effect), `unknown` (it may
     have). `message` says why. `is_refused`: this one alone, and for good."""
 
@@ -304,7 +309,7 @@ class IncomingMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Notified:
+class Notification:
     """A notification, verified. It only triggers a sync: what it claims is read from the platform again."""
 
     event_id: str
@@ -317,6 +322,9 @@ class Entry(Protocol):
     """Arrivals and exits of one platform: `Entry(options)`, with the study's table."""
 
     name: str
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        return
 
     def arrival(self, query: str, site: Site) -> Arrival:
         """Reads an untouched query string. Raises NotAnArrival."""
@@ -331,15 +339,15 @@ class Entry(Protocol):
         options: Mapping[str, Any],
     ) -> Exit:
         """The exit for an outcome. `arrival` is None if the page no longer knows its query."""
-        ...  # fmt: skip
+        return Exit("none")
 
     def ancestors(self, site: Site) -> tuple[str, ...]:
         """Origins that may frame the participant's page; empty: none."""
-        ...
+        return ()
 
     def form_targets(self, site: Site) -> tuple[str, ...]:
         """Origins that the page may post its last form to; empty: none."""
-        ...
+        return ()
 
 
 class Service(Protocol):
@@ -369,44 +377,48 @@ class Service(Protocol):
         ...
 
     def quote(self, spec: PostingSpec) -> Quote: ...
-    def publish(self, spec: PostingSpec) -> Posted:
+    def publish(self, spec: PostingSpec) -> PlatformPosting:
         """Finds the posting by its reference or creates it, opens it, and reads back the result. Unsupported,
         with the sum that is missing, if the account cannot pay the rewards."""
         ...
 
-    def look(self, posted: Posted) -> Posted: ...
-    def revise(self, posted: Posted, spec: PostingSpec) -> Posted:
+    def look(self, posted: PlatformPosting) -> PlatformPosting: ...
+    def revise(self, posted: PlatformPosting, spec: PostingSpec) -> PlatformPosting:
         """Raises the number of places to `spec.places`; fewer is Unsupported, and more than the account can
         pay."""
         ...
 
-    def pause(self, posted: Posted) -> Posted: ...
-    def resume(self, posted: Posted) -> Posted: ...
-    def close(self, posted: Posted) -> Posted:
+    def pause(self, posted: PlatformPosting) -> PlatformPosting: ...
+    def resume(self, posted: PlatformPosting) -> PlatformPosting: ...
+    def close(self, posted: PlatformPosting) -> PlatformPosting:
         """Ends recruitment and reads back; people who have begun may finish."""
         ...
 
-    def submissions(self, posted: Posted) -> Iterator[ListedSubmission | Unread]:
+    def submissions(self, posted: PlatformPosting) -> Iterator[ListedSubmission | Unread]:
         """Every submission of the posting, over all pages."""
         ...
 
-    def submission(self, posted: Posted, submission: str) -> ListedSubmission | Unread | None:
+    def submission(self, posted: PlatformPosting, submission: str) -> ListedSubmission | Unread | None:
         """One submission; None if the posting has none of that id, as far as the platform says."""
         ...
 
-    def approve(self, posted: Posted, submissions: Sequence[str]) -> list[Settled]:
+    def approve(self, posted: PlatformPosting, submissions: Sequence[str]) -> list[Settlement]:
         """Pays the reward of each, once; one that was approved before is `sent`. References are the
         submissions."""
         ...
 
-    def reject(self, posted: Posted, submission: str, message: str, category: str) -> None: ...
-    def request_return(self, posted: Posted, submission: str, reason: str) -> None: ...
-    def prepare(self, posted: Posted, payments: Sequence[Payment]) -> Prepared:
+    def reject(self, posted: PlatformPosting, submission: str, message: str, category: str) -> None: ...
+    def request_return(self, posted: PlatformPosting, submission: str, reason: str) -> None: ...
+    def prepare(self, posted: PlatformPosting, payments: Sequence[Payment]) -> PreparedPayments:
         """Announces bonuses; pays nothing. A prepared batch that is never paid is harmless."""
         ...
 
-    def pay(self, posted: Posted, prepared: Prepared, payments: Sequence[Payment]) -> list[Settled]: ...
-    def statement(self, posted: Posted, submissions: Sequence[str]) -> Iterator[Shown | Unread]:
+    def pay(
+        self, posted: PlatformPosting, prepared: PreparedPayments, payments: Sequence[Payment]
+    ) -> list[Settlement]: ...
+    def statement(
+        self, posted: PlatformPosting, submissions: Sequence[str]
+    ) -> Iterator[BonusStatement | Unread]:
         """What the platform shows as bonuses: one answer for each submission, also if it has none."""
         ...
 
@@ -414,13 +426,13 @@ class Service(Protocol):
         """Why the platform's rules permit a named person to reject; empty: they do not."""
         ...
 
-    def demographics(self, posted: Posted) -> Iterator[tuple[str, Mapping[str, str]]]:
+    def demographics(self, posted: PlatformPosting) -> Iterator[tuple[str, Mapping[str, str]]]:
         """What people told the platform of themselves. Per submission: column -> value, in the platform's
         words, without ids of people. Unsupported unless "demographics" is among `supports`."""
         ...
 
-    def message(self, posted: Posted, person: str, body: str) -> None: ...
-    def messages(self, posted: Posted) -> Iterator[IncomingMessage]: ...
+    def message(self, posted: PlatformPosting, person: str, body: str) -> None: ...
+    def messages(self, posted: PlatformPosting) -> Iterator[IncomingMessage]: ...
 
 
 class SigningService(Service, Protocol):
@@ -432,7 +444,7 @@ class SigningService(Service, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Subscribed:
+class SubscriptionSet:
     """The subscriptions to a platform's notifications now. `secret` signs them; it is set only if it was made
     now, because making another one would end the first."""
 
@@ -444,7 +456,7 @@ class Subscribed:
 class NotifyingService(Service, Protocol):
     """A service whose platform notifies an address of ours."""
 
-    def subscribe(self, address: str) -> Subscribed:
+    def subscribe(self, address: str) -> SubscriptionSet:
         """Subscribes `address` to what a sync wants to know. Repeatable: what exists is kept."""
         ...
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 from urllib.parse import quote, urlsplit
 
-from crowd.platforms.base import Arrival, BadOptions, Exit, NotAnArrival, Outcome, Site
+from crowd.platforms.base import Arrival, BadOptions, Entry, Exit, NotAnArrival, Outcome, Site
 from crowd.platforms.query import fields_of
 from crowd.platforms.traits import Platform, Traits
 
@@ -40,7 +40,7 @@ PLATFORM = Platform(
 )
 
 
-class Link:
+class Link(Entry):
     """`panel` is the register that people's names belong to; the fields are what the panel calls them."""
 
     name = "link"
@@ -108,12 +108,6 @@ class Link:
         if not all(known.get(name) for name in PLACEHOLDER.findall(address)):
             return by_hand
         return Exit("GET", PLACEHOLDER.sub(lambda match: quote(known[match[1]], safe=""), address))
-
-    def ancestors(self, site: Site) -> tuple[str, ...]:
-        return ()
-
-    def form_targets(self, site: Site) -> tuple[str, ...]:
-        return ()
 
 
 def check_same_address(options: Mapping[str, Any], name: str) -> None:

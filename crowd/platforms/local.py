@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from crowd.platforms.base import Arrival, BadOptions, Exit, NotAnArrival, Outcome, Site
+from crowd.platforms.base import Arrival, BadOptions, Entry, NotAnArrival, Site
 from crowd.platforms.link import check_same_address
-from crowd.platforms.query import fields_of
+from crowd.platforms.query import fields_of, simulated_kind_of
 from crowd.platforms.traits import Platform, Traits
-
-KIND = re.compile(r"[a-z_]{1,20}")
-
 
 PLATFORM = Platform(
     traits=Traits(
@@ -31,13 +27,10 @@ PLATFORM = Platform(
 )
 
 
-class Local:
+class Local(Entry):
     """`?person=…&submission=…` names the person; `&simulated=KIND` marks a simulated one."""
 
     name = "local"
-
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        pass
 
     def check_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The table of the study. Raises BadOptions."""
@@ -51,27 +44,11 @@ class Local:
         person = fields.get("person", "")
         if not person:
             raise NotAnArrival("The address does not say who comes: it lacks person=…")
-        simulated_kind = fields.get("simulated", "")
-        if simulated_kind and not KIND.fullmatch(simulated_kind):
-            raise NotAnArrival("simulated must name a kind: 1 to 20 small letters or underscores.")
         return Arrival(
             person=person,
             submission=fields.get("submission") or person,
-            simulated_kind=simulated_kind,
+            simulated_kind=simulated_kind_of(fields),
         )
-
-    def exit(
-        self,
-        outcome: Outcome,
-        codes: Mapping[str, str],
-        arrival: Arrival | None,
-        site: Site,
-        options: Mapping[str, Any],
-    ) -> Exit:
-        return Exit("none")  # fmt: skip
 
     def ancestors(self, site: Site) -> tuple[str, ...]:
         return ("'self'",)
-
-    def form_targets(self, site: Site) -> tuple[str, ...]:
-        return ()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from urllib.parse import parse_qs
 
 from crowd.platforms.base import NotAnArrival
-from crowd.platforms.texts import printable
+from crowd.platforms.untrusted_text import printable
 
 FIELDS_MAX = 20
 MAX_LENGTH = 200
+KIND = re.compile(r"[a-z_]{1,20}")
 LONG = {"prolific_token": 4000, "legible_model": 2000}
 """Fields that may be longer: signed tokens."""
 
@@ -28,3 +31,11 @@ def fields_of(query: str) -> dict[str, str]:
         if not (name + value).isprintable():
             raise NotAnArrival(f"{shown} holds characters that no platform sends.")
     return fields
+
+
+def simulated_kind_of(fields: Mapping[str, str]) -> str:
+    """The kind of simulated person, which only a rehearsal has; empty: a person. Raises NotAnArrival."""
+    kind = fields.get("simulated", "")
+    if kind and not KIND.fullmatch(kind):
+        raise NotAnArrival("simulated must name a kind: 1 to 20 small letters or underscores.")
+    return kind

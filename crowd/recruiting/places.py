@@ -7,7 +7,7 @@ caller that reads a platform and stores its answer holds the posting's lock mean
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from typing import Any
@@ -17,18 +17,18 @@ from django.db.models import Q
 from django.utils import timezone
 
 from crowd.ground.audit import record
-from crowd.ground.connections import posted_of, service_of
-from crowd.ground.locks import Busy, exclusive
+from crowd.ground.platform_accounts import posted_of, service_of
+from crowd.ground.process_locks import Busy, exclusive
 from crowd.models import Posting, Submission
-from crowd.platforms import has_service, served
-from crowd.platforms.base import PlatformError, Posted
-from crowd.recruiting.quoting import quote_of, spec_of
+from crowd.platforms import has_service, platforms_with_service
+from crowd.platforms.base import PlatformError, PlatformPosting
+from crowd.study_check.publication_quote import quote_of, spec_of
 from experiments.errors import StudyError
 from experiments.models import Session, Slot, Study
-from experiments.opening import plan_pilot
+from experiments.opening.opening import plan_pilot
 from experiments.selectors import definition_of, free_slots
+from stimuli.types import Progress
 
-Progress = Callable[[str, int, int], None]
 AT_WORK = ("reserved", "active", "unknown")
 HANDED_IN = ("awaiting", "approved", "partly_approved")
 OFFERED = (Posting.State.OPEN, Posting.State.PAUSED)
@@ -66,7 +66,7 @@ def rest(seconds: float) -> None:
     time.sleep(seconds)
 
 
-def named(posting: Posting) -> str:
+def places_text(posting: Posting) -> str:
     what = "pilot places" if posting.pilot else "places"
     return f"{what} on {posting.platform} ({posting.mode})"
 
@@ -95,7 +95,7 @@ def tried_by(mode: str) -> Q:
     if mode == Posting.Mode.REHEARSAL:
         return Q(
             holder__submission__posting__mode=Posting.Mode.REHEARSAL,
-            holder__submission__posting__platform__in=served(),
+            holder__submission__posting__platform__in=platforms_with_service(),
         )
     return Q(pk__in=[])
 
@@ -104,7 +104,7 @@ def room(study: Study, pilot: bool = False, *, before: str = "", but: Posting | 
     """Slots that no session holds and no posting (`but` this one) has promised. `before` a posting of that
     mode is committed, what it will end already counts as free."""
     free = free_slots(study, pilot=pilot).count()
-    postings = Posting.objects.filter(study=study, pilot=pilot, platform__in=served())
+    postings = Posting.objects.filter(study=study, pilot=pilot, platform__in=platforms_with_service())
     postings = postings.exclude(state=Posting.State.CLOSED)
     if before:
         held = Slot.objects.filter(tried_by(before), study=study, pilot=pilot)
@@ -136,11 +136,12 @@ def ensure_pilot(study: Study, places: int, progress: Progress, *, before: str =
     return plan_pilot(study, Slot.objects.filter(study=study, pilot=True).count() + short, progress)
 
 
-def remember(posting: Posting, posted: Posted) -> Posting:
+def remember(posting: Posting, posted: PlatformPosting) -> Posting:
     """Stores what the platform says of a posting; `posting` is the row as it was when the platform was asked,
     and later changes stay. The row's places are what is wanted: they never shrink, and a closed row stays
     closed."""
     with transaction.atomic():
+        # Read again: it may have been closed while the platform answered.
         row = Posting.objects.select_for_update().get(id=posting.pk)
         is_stale = row.state != posting.state
         again = row.state == Posting.State.CLOSED and posted.state in {"open", "paused"} and not is_stale
@@ -154,7 +155,7 @@ def remember(posting: Posting, posted: Posted) -> Posting:
         row.taken = posted.taken
         row.shown_cents = row.shown_cents if posted.reward_cents is None else posted.reward_cents
         row.places = max(row.places, posted.places)
-        row.facts = _merged(row.facts, posting.facts, posted.facts)
+        row.facts = _merge_facts(row.facts, posting.facts, posted.facts)
         row.names = [*row.names, *(name for name in posted.names if name not in row.names)]
         row.address = posted.address
         row.sync_error = _OPEN_AGAIN.format(platform=row.platform, raw=posted.raw[:40]) if again else ""
@@ -167,7 +168,7 @@ REMEMBERED = ("state", "raw_state", "unclear_at", "closed_at", "external_id", "n
 "shown_cents", "places", "facts", "sync_error")  # fmt: skip
 
 
-def _state_of(row: Posting, posted: Posted) -> Posting.State:
+def _state_of(row: Posting, posted: PlatformPosting) -> Posting.State:
     if row.state == Posting.State.CLOSED:
         return Posting.State.CLOSED
     if posted.state == "unknown":
@@ -176,7 +177,7 @@ def _state_of(row: Posting, posted: Posted) -> Posting.State:
     return Posting.State(posted.state)
 
 
-def _merged(now: Mapping[str, Any], seen: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_facts(now: Mapping[str, Any], seen: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
     """The adapter's facts to store. The adapter was given `seen` and returned `told`; `now` is stored now.
 
     Entries are only added to lists and tables, so that nothing that exists on the platform is lost. A value
@@ -186,7 +187,7 @@ def _merged(now: Mapping[str, Any], seen: Mapping[str, Any], told: Mapping[str, 
     for name, value in told.items():
         stored, before = now.get(name), seen.get(name)
         if isinstance(value, Mapping) and isinstance(stored, Mapping):
-            merged[name] = _merged(stored, before if isinstance(before, Mapping) else {}, value)
+            merged[name] = _merge_facts(stored, before if isinstance(before, Mapping) else {}, value)
         elif isinstance(value, list) and isinstance(stored, list):
             merged[name] = [*stored, *(entry for entry in value if entry not in stored)]
         elif name not in now or stored == before:
@@ -234,6 +235,7 @@ def _add_places(posting: Posting, count: int, by: str) -> Posting:
         raise StudyError(f"The posting on {posting.platform} is {posting.state}. Publish a new one.")
     cost = quote_of(posting, posting.places + count).total_cents if has_service(posting.platform) else 0
     with transaction.atomic():
+        # All postings of a study share its free slots.
         Study.objects.select_for_update().get(id=posting.study_id)
         free = room(posting.study, posting.pilot)
         if count > free:
@@ -243,7 +245,7 @@ def _add_places(posting: Posting, count: int, by: str) -> Posting:
         posting.places += count
         posting.cap_cents = max(posting.cap_cents, cost)
         posting.save(update_fields=["wanted", "places", "cap_cents"])
-    record(posting.study, by, f"Adds {count} {named(posting)}.")
+    record(posting.study, by, f"Adds {count} {places_text(posting)}.")
     return _raise_places(posting, count, count)
 
 
@@ -290,7 +292,7 @@ def top_up(posting: Posting, budget_cents: int | None = None) -> int:
     if still.update(places=posting.places + count) != 1:
         return 0
     posting.refresh_from_db()
-    record(posting.study, "", f"Opens {count} replacements: {named(posting)}.")
+    record(posting.study, "", f"Opens {count} replacements: {places_text(posting)}.")
     _raise_places(posting, count, 0)
     return count
 

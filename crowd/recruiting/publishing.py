@@ -13,33 +13,34 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from crowd.ground.audit import record
-from crowd.ground.connections import open_service, posted_of, service_of
+from crowd.ground.platform_accounts import open_service, posted_of, service_of
 from crowd.models import Posting
-from crowd.platforms import PLATFORMS, entry_of, has_service, served, traits_of
-from crowd.platforms.base import BadOptions, Mode, Outcome, PlatformError, Posted, Site
-from crowd.recruiting.measured import check_acknowledged
+from crowd.platforms import PLATFORMS, entry_of, has_service, platforms_with_service, traits_of
+from crowd.platforms.base import BadOptions, Mode, Outcome, PlatformError, PlatformPosting, Site
 from crowd.recruiting.places import (
     add_places,
     alone_with,
     ensure_pilot,
     finish_places,
-    named,
     no_room,
     note_error,
+    places_text,
     remember,
     room,
     top_up,
     tried_by,
 )
-from crowd.recruiting.quoting import check_ethics, quote_of, recruiting_of, spec_of
-from experiments.definition import Policy
-from experiments.enrolment import free_rehearsed_slots
+from crowd.study_check.publication_quote import check_ethics, quote_of, recruiting_of, spec_of
+from crowd.study_check.quality_record import check_acknowledged
+from experiments.definition.study import Policy
 from experiments.errors import InvalidStudy, StudyError
 from experiments.models import Slot, Study
 from experiments.selectors import definition_of
+from experiments.sessions.slot_assignment import free_rehearsed_slots
 
-__all__ = ["add_places", "close", "commit", "ensure_pilot", "post_by_hand", "open_posting", "pause",
-           "planned", "posting_of", "publish_posting", "remember", "resume", "room", "top_up"]  # fmt: skip
+__all__ = ["add_places", "close", "commit", "ensure_pilot", "post_by_hand", "open_posting",
+           "pause", "plan_posting", "posting_of", "publish_posting", "remember", "resume", "room",
+           "top_up"]  # fmt: skip
 
 CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 CODE_LENGTH = 10
@@ -75,7 +76,7 @@ def posting_of(study: Study, platform: str, mode: str, pilot: bool = False) -> P
     return postings.exclude(state=Posting.State.CLOSED).select_related("study").first()
 
 
-def planned(
+def plan_posting(
     study: Study,
     platform: str,
     mode: Mode,
@@ -208,7 +209,7 @@ def publish_posting(
     check_study(study, platform, mode, pilot=pilot)
     if pilot and places is not None and posting_of(study, platform, mode, pilot) is None:
         ensure_pilot(study, places, lambda what, done, total: None, before=mode)
-    posting = planned(study, platform, mode, pilot=pilot, places=places, cap_cents=cap_cents, site=site)
+    posting = plan_posting(study, platform, mode, pilot=pilot, places=places, cap_cents=cap_cents, site=site)
     return open_posting(commit(posting, by), by)
 
 
@@ -241,7 +242,7 @@ def commit(posting: Posting, by: str = "") -> Posting:
             raise
         return existing
     if is_new:
-        record(posting.study, by, f"Offers {posting.places} {named(posting)}.")
+        record(posting.study, by, f"Offers {posting.places} {places_text(posting)}.")
     return posting
 
 
@@ -250,7 +251,9 @@ def _end_what_was_tried(posting: Posting) -> None:
     one begins, or when the study goes live; so do the slots that were held in a sandbox."""
     if posting.mode == Posting.Mode.SANDBOX:
         return
-    old = Posting.objects.filter(study=posting.study, mode=Posting.Mode.REHEARSAL, platform__in=served())
+    old = Posting.objects.filter(
+        study=posting.study, mode=Posting.Mode.REHEARSAL, platform__in=platforms_with_service()
+    )
     old = old.exclude(state=Posting.State.CLOSED)
     old.update(state=Posting.State.CLOSED, closed_at=timezone.now())
     slots = Slot.objects.filter(id__in=Slot.objects.filter(tried_by(posting.mode), study=posting.study))
@@ -280,13 +283,13 @@ def post_by_hand(
                 currency=reward.currency,
                 codes=new_codes(platform, definition_of(study).policy),
             )
-        record(study, by, f"Offers {named(posting)}.")
+        record(study, by, f"Offers {places_text(posting)}.")
     Posting.objects.filter(id=posting.pk).update(options=options)
     freed = 0
     if live and not posting.live:
         Posting.objects.filter(id=posting.pk).update(mode=Posting.Mode.LIVE)
         freed = free_rehearsed_slots(study)
-        record(study, by, f"Live: {named(posting)}; {freed} places of simulated people are free again.")
+        record(study, by, f"Live: {places_text(posting)}; {freed} places of simulated people are free again.")
     posting.refresh_from_db()
     return posting, freed
 
@@ -308,7 +311,7 @@ def _open_there(posting: Posting, by: str) -> Posting:
         if posting.state == Posting.State.DRAFT:
             posted = service.publish(spec_of(posting))
             remember(posting, posted)
-            record(posting.study, by, f"Published: {named(posting)} is {posting.state}.")
+            record(posting.study, by, f"Published: {places_text(posting)} is {posting.state}.")
         else:
             posted = remember_look(posting)
         finish_places(posting, posted.places)
@@ -318,7 +321,7 @@ def _open_there(posting: Posting, by: str) -> Posting:
     return posting
 
 
-def remember_look(posting: Posting) -> Posted:
+def remember_look(posting: Posting) -> PlatformPosting:
     """Reads the posting from its platform and stores what it says. The caller holds the posting's lock."""
     posted = service_of(posting).look(posted_of(posting))
     remember(posting, posted)
@@ -353,7 +356,7 @@ def _turn(posting: Posting, verb: str, wanted: Posting.State, by: str) -> Postin
             closed_at = timezone.now() if wanted == Posting.State.CLOSED else None
             Posting.objects.filter(id=posting.pk).update(state=wanted, closed_at=closed_at)
             posting.refresh_from_db()
-    record(posting.study, by, f"{DONE[verb]}: {named(posting)}.")
+    record(posting.study, by, f"{DONE[verb]}: {places_text(posting)}.")
     return posting
 
 

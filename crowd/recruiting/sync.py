@@ -14,27 +14,27 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from crowd.ground import clock
-from crowd.ground.connections import posted_of, service_of
-from crowd.ground.identities import is_same_person, person_hash, submission_hash
-from crowd.ground.locks import Busy
+from crowd.ground import platform_clock
+from crowd.ground.identity_hashes import is_same_person, person_hash, submission_hash
+from crowd.ground.platform_accounts import posted_of, service_of
+from crowd.ground.process_locks import Busy
 from crowd.models import Identity, Message, Posting, Submission
 from crowd.platforms.base import (
     IncomingMessage,
     ListedSubmission,
     PlatformError,
-    Posted,
+    PlatformPosting,
     Service,
     Unread,
-    Unsupported,
+    UnsupportedRequest,
 )
-from crowd.recruiting.arrivals import confirm, note_answer
+from crowd.recruiting.arrival_confirmation import confirm, note_answer
 from crowd.recruiting.places import alone_with, finish_places, remember, top_up
-from experiments.enrolment import release_slot
 from experiments.errors import StudyError
 from experiments.gates.consent import NAME as CONSENT
 from experiments.models import Gate
-from experiments.sessions import ENDED, mark_left
+from experiments.sessions.lifecycle import ENDED, mark_left
+from experiments.sessions.slot_assignment import release_slot
 
 WRITTEN = (
     *("state", "raw_state", "state_at", "code", "started_at", "completed_at", "return_requested", "seen_at"),
@@ -45,7 +45,7 @@ STUDY = "posting__study"
 
 
 @dataclass(frozen=True, slots=True)
-class Synced:
+class SyncResult:
     """What a sync found: submissions by state, what changed as sentences without names, why it failed
     (empty: it did not), and how fresh the rows are at least. `ids` are the platform's ids of submission and
     person by the submission's hash, for this run alone: those of people who never consented are not
@@ -67,7 +67,9 @@ Read = Callable[[Posting, Service, Sequence[ListedSubmission], datetime], list[s
 """What the room above reads from the platform besides the list; it returns what could not be read."""
 
 
-def sync_posting(posting: Posting, may_keep_ids: MayKeepIds, read: Read, *, replace: bool = True) -> Synced:
+def sync_posting(
+    posting: Posting, may_keep_ids: MayKeepIds, read: Read, *, replace: bool = True
+) -> SyncResult:
     """Updates our rows to what the platform says now. Repeatable; under the posting's lock.
 
     Without `replace` it only reads: no place is offered. A row that cannot be read is set aside and named;
@@ -79,13 +81,15 @@ def sync_posting(posting: Posting, may_keep_ids: MayKeepIds, read: Read, *, repl
         with alone_with(Posting.objects.get(id=posting.pk), wait_s=0) as locked:
             return _sync(locked, may_keep_ids, read, replace)
     except Busy as busy:
-        return Synced(error=str(busy))
+        return SyncResult(error=str(busy))
 
 
-def _sync(posting: Posting, may_keep_ids: MayKeepIds, read: Read, replace: bool) -> Synced:
-    began, is_listed = clock.now(), False
+def _sync(posting: Posting, may_keep_ids: MayKeepIds, read: Read, replace: bool) -> SyncResult:
+    began, is_listed = platform_clock.now(), False
     if not posting.external_id:
-        return Synced(error="The posting is a draft, not known to exist on the platform. Publish it again.")
+        return SyncResult(
+            error="The posting is a draft, not known to exist on the platform. Publish it again."
+        )
     try:
         service = service_of(posting)
         posted = service.look(posted_of(posting))
@@ -95,12 +99,12 @@ def _sync(posting: Posting, may_keep_ids: MayKeepIds, read: Read, replace: bool)
         before = posting.state
         remember(posting, posted)
         changes = [f"The posting is {posting.state} now." if posting.state != before else ""]
-        changes += _apply_all(posting, listings, _kept(posting, rows), may_keep_ids)
+        changes += _apply_all(posting, listings, _unread_submissions(posting, rows), may_keep_ids)
         unread = [row.why for row in rows if isinstance(row, Unread)]
         unread += read(posting, service, listings, began)
-    except (PlatformError, Unsupported, StudyError) as error:
+    except (PlatformError, UnsupportedRequest, StudyError) as error:
         note_answer(posting, is_listed)
-        return _failed(posting, error)
+        return _note_failure(posting, error)
     changes += _beside(posting, service, posted, replace)
     done = Posting.objects.filter(id=posting.pk)
     done.update(synced_at=began, silent_at=None, sync_error=posting.sync_error, unread=unread)
@@ -108,10 +112,10 @@ def _sync(posting: Posting, may_keep_ids: MayKeepIds, read: Read, replace: bool)
     done.filter(sync_asked_at__lte=began).update(sync_asked_at=None)
     counts: dict[str, int] = dict(Counter(str(listed.state) for listed in listings))
     ids = {submission_hash(posting, each.submission): (each.submission, each.person) for each in listings}
-    return Synced(counts, tuple(change for change in changes if change), read_at=began, ids=ids)
+    return SyncResult(counts, tuple(change for change in changes if change), read_at=began, ids=ids)
 
 
-def _beside(posting: Posting, service: Service, posted: Posted, replace: bool) -> list[str]:
+def _beside(posting: Posting, service: Service, posted: PlatformPosting, replace: bool) -> list[str]:
     """Messages and places. What fails here is tried again by the next sync; the list was read anyway."""
     changes = []
     # Reading the list takes time; decisions made here meanwhile count.
@@ -122,7 +126,7 @@ def _beside(posting: Posting, service: Service, posted: Posted, replace: bool) -
         opened = top_up(posting) if replace else 0
         changes.append(f"{opened} replacements opened." if opened else "")
         changes += _read_messages(posting, service)
-    except (PlatformError, Unsupported, StudyError) as error:
+    except (PlatformError, UnsupportedRequest, StudyError) as error:
         posting.sync_error = (
             f"The list of {posting.platform} was read, but not everything could be done about it: {error} It "
             "is tried again by itself."
@@ -130,7 +134,7 @@ def _beside(posting: Posting, service: Service, posted: Posted, replace: bool) -
     return changes
 
 
-def _failed(posting: Posting, error: Exception) -> Synced:
+def _note_failure(posting: Posting, error: Exception) -> SyncResult:
     """The sentence that the researcher reads; it names the platform and what happens next."""
     last = f"{posting.synced_at:%Y-%m-%d %H:%M} UTC" if posting.synced_at else "never"
     sentence = (
@@ -138,10 +142,12 @@ def _failed(posting: Posting, error: Exception) -> Synced:
         f"it last answered {last}."
     )
     Posting.objects.filter(id=posting.pk).update(sync_error=sentence)
-    return Synced(error=sentence)
+    return SyncResult(error=sentence)
 
 
-def _kept(posting: Posting, rows: Iterable[ListedSubmission | Unread]) -> Collection[str] | None:
+def _unread_submissions(
+    posting: Posting, rows: Iterable[ListedSubmission | Unread]
+) -> Collection[str] | None:
     """Submissions of rows that could not be read: they are listed all the same. None: some do not say
     whose they are."""
     unread = [row.submission for row in rows if isinstance(row, Unread)]
@@ -175,7 +181,7 @@ def _apply_all(
         changes.update(_follow(row))
     left = {} if kept is None else {key: row for key, row in left.items() if key not in kept}
     gone = Submission.objects.filter(id__in=[row.pk for row in left.values()])
-    changes.update({"not on the list any more": gone.update(gone_at=clock.now())} if left else {})
+    changes.update({"not on the list any more": gone.update(gone_at=platform_clock.now())} if left else {})
     return [f"{sentence}: {count}." for sentence, count in sorted(changes.items())]
 
 
@@ -195,9 +201,9 @@ def _apply(posting: Posting, row: Submission, listed: ListedSubmission) -> list[
     row.state, row.raw_state, row.code = listed.state, listed.raw[:RAW_MAX], listed.code[:CODE_MAX]
     row.started_at, row.completed_at = listed.started_at, listed.completed_at
     row.return_requested = listed.return_requested
-    row.seen_at, row.gone_at = row.seen_at or clock.now(), None
+    row.seen_at, row.gone_at = row.seen_at or platform_clock.now(), None
     if row.raw_state != before["raw_state"] or row.state_at is None:
-        row.state_at = clock.now()
+        row.state_at = platform_clock.now()
     changed = [name for name in WRITTEN if getattr(row, name) != before[name]]
     if changed:
         Submission.objects.filter(id=row.pk).update(**{name: getattr(row, name) for name in changed})
@@ -257,7 +263,7 @@ def _read_messages(posting: Posting, service: Service) -> list[str]:
     """Messages of participants, once each."""
     try:
         messages = list(service.messages(posted_of(posting)))
-    except Unsupported:
+    except UnsupportedRequest:
         return []
     new = sum(_keep_message(posting, message) for message in messages)
     return [f"{new} new messages."] if new else []

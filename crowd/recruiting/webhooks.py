@@ -14,10 +14,10 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 from kombu.exceptions import OperationalError
 
-from crowd.ground.connections import REHEARSAL
+from crowd.ground.platform_accounts import REHEARSAL
 from crowd.platforms import PLATFORMS, notice_of, traits_of
 from crowd.platforms.base import BadNotice
-from crowd.recruiting.notices import REAL, REHEARSED, keep, offered
+from crowd.recruiting.notice_intake import REAL, REHEARSED, keep, notifiable_postings
 
 BODY_MAX = 65_536
 SYNC = "crowd.tasks.sync_posting"
@@ -31,10 +31,10 @@ def hook(request: HttpRequest, platform: str) -> HttpResponse:
     """One delivery of a platform. A 2xx is final, so a repeated delivery gets one too."""
     read = notice_of(platform) if platform in PLATFORMS else None
     if read is None:
-        return _said("No platform of this name notifies over the web.", 404)
+        return _text_response("No platform of this name notifies over the web.", 404)
     body = request.read(BODY_MAX + 1)
     if len(body) > BODY_MAX:
-        return _said(f"The notification has more than {BODY_MAX} bytes.", 413)
+        return _text_response(f"The notification has more than {BODY_MAX} bytes.", 413)
     why = "No notifications are expected here."
     for secret, modes in _secrets(platform):
         try:
@@ -43,12 +43,12 @@ def hook(request: HttpRequest, platform: str) -> HttpResponse:
             why = str(refusal)
             continue
         _send(keep(platform, events, modes).woken)
-        return _said("Thank you.", 200)
+        return _text_response("Thank you.", 200)
     log.warning("A notification to %s was refused: %s", request.path, why)
-    return _said(why, 403)
+    return _text_response(why, 403)
 
 
-def _said(sentence: str, status: int) -> HttpResponse:
+def _text_response(sentence: str, status: int) -> HttpResponse:
     return HttpResponse(sentence, status=status, content_type="text/plain; charset=utf-8")
 
 
@@ -56,7 +56,7 @@ def _secrets(platform: str) -> list[tuple[str, tuple[str, ...]]]:
     """Secrets that may have signed, and the modes that they may sync: the account's, and the simulator's
     during a rehearsal. The simulator's secret is public, so it syncs no real posting."""
     secrets: list[tuple[str, tuple[str, ...]]] = []
-    if offered(platform, REHEARSED).exclude(site="").exists():
+    if notifiable_postings(platform, REHEARSED).exclude(site="").exists():
         secrets.append((REHEARSAL, REHEARSED))
     real = getattr(settings, traits_of(platform).notice_secret, "")
     if real:

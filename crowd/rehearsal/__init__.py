@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # They import NumPy, which each demo would wait for, twice.
     from crowd.rehearsal.faults import Faults
 
 
-class Simulated(Protocol):
+class RunningSimulator(Protocol):
     """One running simulator. `control` has the verbs by which people act: at least `people` and `state`."""
 
     url: str
@@ -25,7 +25,7 @@ class Simulated(Protocol):
     def clock(self) -> Clock: ...
 
 
-Simulate = Callable[..., AbstractContextManager[Simulated]]
+Simulate = Callable[..., AbstractContextManager[RunningSimulator]]
 """Serves a simulated platform until the block ends: (seed, start, faults, *, currency, port). Its account is
 in that currency if the platform has accounts in several."""
 

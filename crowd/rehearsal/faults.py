@@ -73,12 +73,12 @@ class Faults:
     def draw(self, meets: Callable[[Fault], bool] = bool) -> Fault:
         """The fault of this call; empty: none. `meets` says of a kind whether this call can meet it."""
         with self._lock:
-            fault = self._drawn(meets)
+            fault = self._draw_fault(meets)
             if fault:
                 self.met[fault] += 1
             return fault
 
-    def _drawn(self, meets: Callable[[Fault], bool]) -> Fault:
+    def _draw_fault(self, meets: Callable[[Fault], bool]) -> Fault:
         if self.down:
             return "5xx_before"
         if self.forced:

@@ -19,22 +19,22 @@ from django.utils import timezone
 
 from crowd.ground.amounts import amount_of
 from crowd.models import Payout, Posting, Submission
-from crowd.money.hand import hands_of, in_brief
-from crowd.money.ledger import grace
+from crowd.money.needs_hand import hands_of, in_brief
+from crowd.money.payout_grace import grace
+from crowd.money.platform_statement import name_of
 from crowd.money.run import look
-from crowd.money.statement import name_of
 from crowd.recruiting.publishing import close, publish_posting
-from crowd.rehearsal import SIMULATORS, Simulated
+from crowd.rehearsal import SIMULATORS, RunningSimulator
 from crowd.rehearsal.clock import Clock
+from crowd.rehearsal.demo.folder_and_port import check_port
+from crowd.rehearsal.demo.server import serving
 from crowd.rehearsal.faults import Faults
-from crowd.rehearsal.kept import check_port
-from crowd.rehearsal.shown import serving
 from crowd.rehearsal.visitors import Control, Visit, send_crowd
 from experiments.errors import StudyError
 from experiments.models import Study
 from experiments.paradigms import design_of, get_paradigm
-from experiments.pseudonyms import namer
 from experiments.selectors import definition_of
+from experiments.sessions.pseudonyms import namer
 from experiments.simulation import HEADING
 from experiments.simulation.people import Person
 from experiments.simulation.population import parse_mix, populate, usual_mix
@@ -84,9 +84,9 @@ def rehearse(
         serving(port, url),
         moving(simulated) as time,
     ):
-        posting = _published(study, platform, simulated.url)
+        posting = _publish_with_retries(study, platform, simulated.url)
         try:
-            lines = _played(posting, simulated, time, url, people, seed, terminal)
+            lines = _rehearse_posting(posting, simulated, time, url, people, seed, terminal)
             close(posting, "rehearsal")
         finally:
             _end(posting)
@@ -97,9 +97,9 @@ def rehearse(
         )
 
 
-def _played(
+def _rehearse_posting(
     posting: Posting,
-    simulated: Simulated,
+    simulated: RunningSimulator,
     time: Time,
     url: str,
     people: int,
@@ -156,7 +156,7 @@ def _end(posting: Posting) -> None:
     )
 
 
-def _published(study: Study, platform: str, site: str) -> Posting:
+def _publish_with_retries(study: Study, platform: str, site: str) -> Posting:
     """Publishes in spite of faults: a repeat finds what exists."""
     for tries_left in reversed(range(PUBLISH_TRIES)):
         try:
@@ -184,7 +184,7 @@ class Time:
     """The clock of a simulated platform and ours, which only move together: a rehearsal waits as long as a
     live study does, and no person has to."""
 
-    simulated: Simulated
+    simulated: RunningSimulator
     file: Path
 
     def pass_by(self, seconds: float) -> None:
@@ -193,7 +193,7 @@ class Time:
 
 
 @contextmanager
-def moving(simulated: Simulated) -> Iterator[Time]:
+def moving(simulated: RunningSimulator) -> Iterator[Time]:
     """Our clock of payments, in this process and in those that it starts, moves with the platform's."""
     before = settings.CLOCK_FILE
     with TemporaryDirectory() as folder:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 BODY_MAX = 2_097_152
 PIECES_MAX = 500
@@ -19,7 +21,7 @@ POLL_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class IncomingRequest:
     """One request. `path` without the query; header names in lower case."""
 
     method: str
@@ -40,7 +42,7 @@ class Answer:
     pause: Callable[[int], object] | None = None
 
 
-App = Callable[[Asked], Answer | None]
+App = Callable[[IncomingRequest], Answer | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,37 @@ class Call:
     effect: bool = False
 
 
+class CallLog:
+    """What all simulators have: a log of API calls. `before_reply` hooks run after the effect of a call and
+    before its answer leaves."""
+
+    def __init__(self) -> None:
+        self.log: list[Call] = []
+        self.before_reply: list[Callable[[Call], None]] = []
+
+    @property
+    def calls_count(self) -> int:
+        return len(self.log)
+
+
+def as_json(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
+    """None as `data` is an empty body."""
+    body = b"" if data is None else json.dumps(data, default=number).encode()
+    return Answer(status, body, {"Content-Type": "application/json", **(headers or {})})
+
+
+def number(amount: Decimal) -> int | float:
+    """An amount as it travels."""
+    return int(amount) if amount == int(amount) else float(amount)
+
+
+def with_query(url: str, **added: str) -> str:
+    """The address with more parameters in its query."""
+    parts = urlsplit(url)
+    query = "&".join(part for part in (parts.query, urlencode(added)) if part)
+    return parts._replace(query=query).geturl()
+
+
 def _handler(app: App) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -65,7 +98,7 @@ def _handler(app: App) -> type[BaseHTTPRequestHandler]:
         def _serve(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             parts = urlsplit(self.path)
-            request = Asked(
+            request = IncomingRequest(
                 method=self.command,
                 path=parts.path,
                 query=parse_qs(parts.query, keep_blank_values=True),

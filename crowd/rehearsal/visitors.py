@@ -11,14 +11,14 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
-from crowd.rehearsal.people import WRONG_CODE
+from crowd.rehearsal.habits import WRONG_CODE
 from experiments.simulation import person_class
-from experiments.simulation.album import Album
-from experiments.simulation.client import SimulatedSession
-from experiments.simulation.line import Line, open_pool
+from experiments.simulation.browser.api_messages import ExitWire
+from experiments.simulation.browser.connection import Line, open_pool
+from experiments.simulation.browser.participant_run import SimulatedSession
+from experiments.simulation.browser.picture_cache import Album
+from experiments.simulation.browser.walk import Outcome
 from experiments.simulation.people import Person
-from experiments.simulation.walk import Outcome
-from experiments.simulation.wire import ExitWire
 
 LEAVES = frozenset({"returns_midway", "comes_back"})
 

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 from experiments.api.serializers import CHANGES_MAX, MAX_MS, QUESTION_ID_MAX, QUESTIONS_MAX
 from experiments.errors import InvalidRequest, NoSession
-from experiments.responses import Noticed, Submitted
+from experiments.sessions.responses import SubmittedAnswer, SubmittedEvent
 
 BATCH_MAX = 50
 QUERY_MAX = 4000
@@ -61,40 +61,40 @@ def body_of(request: Request, allowed: set[str]) -> dict[str, Any]:
 
 
 def text_of(body: Mapping[str, Any], name: str, limit: int, default: str | None = None) -> str:
-    """A text of the body. A member that may be missing has a default, which also replaces null."""
     value = body.get(name)
     if value is None and default is not None:
         return default
     if not isinstance(value, str) or len(value) > limit:
-        raise InvalidRequest(
-            f"{name} must be text of at most {limit} characters.",
-            fields={name: f"text of at most {limit} characters"},
-        )
+        what = f"text of at most {limit} characters"
+        raise _misfit(name, f"must be {what}", what)
     return value
 
 
-def responses_of(body: Mapping[str, Any]) -> list[Submitted]:
+def responses_of(body: Mapping[str, Any]) -> list[SubmittedAnswer]:
     rows = _rows(body, "responses")
     return [_response(row, f"responses.{index}") for index, row in enumerate(rows)]
 
 
-def events_of(body: Mapping[str, Any]) -> list[Noticed]:
+def events_of(body: Mapping[str, Any]) -> list[SubmittedEvent]:
     rows = _rows(body, "events")
     return [_event(row, f"events.{index}") for index, row in enumerate(rows)]
+
+
+def _misfit(path: str, fault: str, told: str = "") -> InvalidRequest:
+    """What is wrong with the field at `path`; `told` is the short form beside its name."""
+    return InvalidRequest(f"{path} {fault}.", fields={path: told or fault})
 
 
 def _rows(body: Mapping[str, Any], name: str) -> list[Any]:
     rows = body.get(name)
     if not isinstance(rows, list) or not 1 <= len(rows) <= BATCH_MAX:
-        raise InvalidRequest(
-            f"{name} must be a list of 1 to {BATCH_MAX}.", fields={name: f"1 to {BATCH_MAX} entries"}
-        )
+        raise _misfit(name, f"must be a list of 1 to {BATCH_MAX}", f"1 to {BATCH_MAX} entries")
     return rows
 
 
 def _object(row: Any, path: str, allowed: set[str]) -> dict[str, Any]:
     if not isinstance(row, dict):
-        raise InvalidRequest(f"{path} must be an object.", fields={path: "must be an object"})
+        raise _misfit(path, "must be an object")
     unknown = set(row) - allowed
     if unknown:
         raise InvalidRequest(
@@ -104,34 +104,32 @@ def _object(row: Any, path: str, allowed: set[str]) -> dict[str, Any]:
     return row
 
 
-def _milliseconds(row: Mapping[str, Any], name: str, path: str) -> int:
-    value = row.get(name)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_MS:
-        raise InvalidRequest(
-            f"{path}.{name} must be whole milliseconds, 0 to {MAX_MS}.",
-            fields={f"{path}.{name}": f"0 to {MAX_MS}"},
-        )
+def _whole(row: Mapping[str, Any], name: str, path: str, what: str, most: int | None = None) -> int:
+    value, top = row.get(name), float("inf") if most is None else most
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= top:
+        told = "0 or more" if most is None else f"0 to {most}"
+        raise _misfit(f"{path}.{name}", f"must be {what}" + (f", {told}" if most is not None else ""), told)
     return value
+
+
+def _milliseconds(row: Mapping[str, Any], name: str, path: str) -> int:
+    return _whole(row, name, path, "whole milliseconds", MAX_MS)
 
 
 def _text(row: Mapping[str, Any], name: str, path: str, length: int = 40) -> str:
     value = row.get(name)
     if not isinstance(value, str) or not 0 < len(value) <= length:
-        raise InvalidRequest(
-            f"{path}.{name} must be text of 1 to {length} characters.",
-            fields={f"{path}.{name}": f"text of 1 to {length} characters"},
-        )
+        what = f"text of 1 to {length} characters"
+        raise _misfit(f"{path}.{name}", f"must be {what}", what)
     return value
 
 
-def _response(row: Any, path: str) -> Submitted:
+def _response(row: Any, path: str) -> SubmittedAnswer:
     row = _object(row, path, {"trial", "value", "rt_ms", "shown_ms", "context"})
     value = row.get("value")
     if not isinstance(value, dict):
-        raise InvalidRequest(
-            f"{path}.value must be an object.", fields={f"{path}.value": "must be an object"}
-        )
-    return Submitted(
+        raise _misfit(f"{path}.value", "must be an object")
+    return SubmittedAnswer(
         trial=_text(row, "trial", path),
         value=value,
         rt_ms=_milliseconds(row, "rt_ms", path),
@@ -145,13 +143,9 @@ def _context(value: Any, path: str) -> dict[str, Any]:
     for name, member in context.items():
         types = CONTEXT_FIELDS[name]
         if not isinstance(member, types) or isinstance(member, bool):
-            raise InvalidRequest(
-                f"{path}.{name} has the wrong type.", fields={f"{path}.{name}": f"{types[-1].__name__}"}
-            )
+            raise _misfit(f"{path}.{name}", "has the wrong type", types[-1].__name__)
         if isinstance(member, str) and len(member) > 20:
-            raise InvalidRequest(
-                f"{path}.{name} is too long.", fields={f"{path}.{name}": "at most 20 characters"}
-            )
+            raise _misfit(f"{path}.{name}", "is too long", "at most 20 characters")
     if "questions" in context:
         context["questions"] = _questions(context["questions"], f"{path}.questions")
     return context
@@ -160,47 +154,29 @@ def _context(value: Any, path: str) -> dict[str, Any]:
 def _questions(rows: list[Any], path: str) -> list[dict[str, Any]]:
     """For each question of a page, in the order shown: when its answer was given and how often it changed."""
     if len(rows) > QUESTIONS_MAX:
-        raise InvalidRequest(
-            f"{path} has too many entries.", fields={path: f"at most {QUESTIONS_MAX} entries"}
-        )
-    out = []
-    for place, given in enumerate(rows):
-        here = f"{path}.{place}"
-        row = _object(given, here, {"id", "ms", "changes"})
-        changes = row.get("changes")
-        if not isinstance(changes, int) or isinstance(changes, bool) or not 0 <= changes <= CHANGES_MAX:
-            raise InvalidRequest(
-                f"{here}.changes must be a whole number, 0 to {CHANGES_MAX}.",
-                fields={f"{here}.changes": f"0 to {CHANGES_MAX}"},
-            )
-        out.append(
-            {
-                "id": _text(row, "id", here, QUESTION_ID_MAX),
-                "ms": _milliseconds(row, "ms", here),
-                "changes": changes,
-            }
-        )
-    return out
+        raise _misfit(path, "has too many entries", f"at most {QUESTIONS_MAX} entries")
+    return [_question(row, f"{path}.{place}") for place, row in enumerate(rows)]
 
 
-def _event(row: Any, path: str) -> Noticed:
+def _question(row: Any, path: str) -> dict[str, Any]:
+    row = _object(row, path, {"id", "ms", "changes"})
+    changes = _whole(row, "changes", path, "a whole number", CHANGES_MAX)
+    name = _text(row, "id", path, QUESTION_ID_MAX)
+    return {"id": name, "ms": _milliseconds(row, "ms", path), "changes": changes}
+
+
+def _event(row: Any, path: str) -> SubmittedEvent:
     row = _object(row, path, {"id", "kind", "trial", "at_ms", "data"})
     try:
         uuid = UUID(_text(row, "id", path))
     except ValueError as error:
-        raise InvalidRequest(f"{path}.id must be a UUID.", fields={f"{path}.id": "must be a UUID"}) from error
+        raise _misfit(f"{path}.id", "must be a UUID") from error
     trial = row.get("trial")
     detail = row.get("data", {})
     if not isinstance(detail, dict) or len(str(detail)) > 2000:
-        raise InvalidRequest(
-            f"{path}.data must be a small object.", fields={f"{path}.data": "at most 2,000 characters"}
-        )
-    at_ms = row.get("at_ms")
-    if not isinstance(at_ms, int) or isinstance(at_ms, bool) or at_ms < 0:
-        raise InvalidRequest(
-            f"{path}.at_ms must be whole milliseconds.", fields={f"{path}.at_ms": "0 or more"}
-        )
-    return Noticed(
+        raise _misfit(f"{path}.data", "must be a small object", "at most 2,000 characters")
+    at_ms = _whole(row, "at_ms", path, "whole milliseconds")
+    return SubmittedEvent(
         uuid=uuid,
         kind=_text(row, "kind", path),
         trial=None if trial is None else _text(row, "trial", path),

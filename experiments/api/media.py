@@ -9,14 +9,14 @@ from functools import lru_cache
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from experiments.api.errors import STORE_RETRY_S
-from experiments.api.scene import Picture, media_files
+from experiments.api.error_responses import STORE_RETRY_S
+from experiments.api.trial_scene import Picture, media_files
 from experiments.models import Session
-from experiments.servings import serving
+from experiments.opening.picture_lengths import serving
 from experiments.tokens import MEDIA_ID_LENGTH
 from stimuli.errors import NotRendered, ShapeMismatch, StoreSilent
-from stimuli.store.media import read_media
-from stimuli.store.padding import check_whole
+from stimuli.store.media_access import read_media
+from stimuli.store.png_padding import check_whole
 
 log = logging.getLogger(__name__)
 

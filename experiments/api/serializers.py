@@ -11,7 +11,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
-from experiments.api.contents import TrialsField, serializer_of
+from experiments.api.trial_serializers import TrialsField, serializer_of
 from experiments.gates import GATES
 from experiments.kinds import base
 from experiments.kinds.solve import MARKED_WITH

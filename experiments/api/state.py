@@ -11,25 +11,26 @@ from typing import Any, cast
 
 from django.utils import timezone
 
-from experiments.api.scene import PRACTICE_TRIAL, SessionScene, media
 from experiments.api.serializers import SessionState
-from experiments.definition import StudyDefinition
+from experiments.api.trial_scene import PRACTICE_TRIAL, SessionScene, media
+from experiments.definition.study import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.gates import get_gate, told
-from experiments.gates.consent import NAME as CONSENT
 from experiments.gates.instructions import help_text
 from experiments.gates.pages import page_digest, page_html
 from experiments.kinds import get_kind
 from experiments.models import HandOut, Session
 from experiments.paradigms import design_of
-from experiments.paradigms.weaving import keys_to_choose
-from experiments.progress import progress_of
-from experiments.responses import last_feedback
+from experiments.paradigms.answer_keys import keys_to_choose
 from experiments.selectors import MAIN, Card, File, cards_of, definition_of
-from experiments.sessions import Step, step_of
-from experiments.texts import html_of, text_digest
-from experiments.window import answers_of, answers_px_of, board_of
-from experiments.words import page_words, placeholders, sight_words, words_for
+from experiments.sessions.last_page import last_page_of
+from experiments.sessions.lifecycle import Step, step_of
+from experiments.sessions.progress import progress_of
+from experiments.sessions.responses import last_feedback
+from experiments.wording.markdown import html_of, text_digest
+from experiments.wording.sentence_tables import words_for
+from experiments.wording.sentences import page_words, sight_words, text_html
+from experiments.wording.smallest_window import answers_of, answers_px_of, board_of
 from stimuli.render.heatmap import scale_of
 
 
@@ -73,9 +74,9 @@ def _facts(
     design, board = design_of(definition), board_of(definition)
     return {
         "title": definition.title,
-        "language": definition.language,
+        "language": definition.tag,
         "contact": definition.ethics.contact,
-        "instructions": html_of(help_text(session, definition), placeholders(definition)),
+        "instructions": text_html(definition, help_text(session, definition)),
         "picture_px": board.picture_px,
         "answers_px": answers_px_of(definition),
         "tile_px": definition.render.tile_px,
@@ -116,38 +117,19 @@ def _page(session: Session, step: Step, definition: StudyDefinition) -> dict[str
             "digest": page_digest(session, step.stop, step.attempt),
             "html": page_html(session, step.stop),
             "questions": [question_wire(session, question, words) for question in questions],
-            "kept": told.kept(session, step.stop, step.attempt) if gate.keeps else {},
+            "kept": told.kept_answers(session, step.stop, step.attempt) if gate.keeps else {},
         }
     if step.name == "comment":
-        return _plain_page("comment", words["comment"])
+        return _plain_page("comment", words["comment"], html_of(words["comment"]))
     if step.name == "finish":
-        kind = ending_of(session)
+        kind = last_page_of(session)
         text = definition.texts["debrief"] if kind == "debrief" else words[kind]
-        return _plain_page(kind, text, placeholders(definition))
+        return _plain_page(kind, text, text_html(definition, text))
     return None
 
 
-def _plain_page(kind: str, text: str, words: Mapping[str, str] | None = None) -> dict[str, Any]:
-    html = html_of(text, words)
+def _plain_page(kind: str, text: str, html: str) -> dict[str, Any]:
     return {"kind": kind, "digest": text_digest(kind, text), "html": html, "questions": [], "kept": {}}
-
-
-def ending_of(session: Session) -> str:
-    """Which last page a closed session gets. Every person who agreed to take part and was not turned away
-    before the trials gets the debrief."""
-    if session.state == Session.State.DECLINED:
-        return "declined"
-    if session.state == Session.State.TURNED_AWAY:
-        return "turned_away"
-    if session.state == Session.State.FINISHED and session.slot_id is None:
-        return "screened"
-    if session.state == Session.State.WITHDRAWN and not _has_consented(session):
-        return "withdrawn"
-    return "debrief"
-
-
-def _has_consented(session: Session) -> bool:
-    return session.gates.filter(kind=CONSENT, passed=True).exists()
 
 
 def question_wire(session: Session, question: dict[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
@@ -171,7 +153,7 @@ def _block(
     """The next block with its trials; trials of a kind that is handed out alone come one at a time."""
     index = cards[step.next].view.block
     block = [card for card in cards if card.view.block == index]
-    served = _served(block, cards[step.next])
+    served = _cards_to_serve(block, cards[step.next])
     if get_kind(served[0].view.kind).is_alone:
         _hand_out(session, served[0])
     last = served[-1].view.position
@@ -190,7 +172,7 @@ def _block(
     }
 
 
-def _served(block: Sequence[Card], following: Card) -> list[Card]:
+def _cards_to_serve(block: Sequence[Card], following: Card) -> list[Card]:
     """The trials of a block that are handed out with the one that follows: all of them; if some are handed
     out alone, that one, or those without such a one between them."""
     if get_kind(following.view.kind).is_alone:
@@ -234,4 +216,4 @@ def trial_wire(
     }
 
 
-__all__ = ["ending_of", "question_wire", "session_state", "trial_wire"]
+__all__ = ["question_wire", "session_state", "trial_wire"]

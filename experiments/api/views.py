@@ -17,13 +17,16 @@ from experiments.api.state import session_state
 from experiments.api.throttling import CallsPerToken
 from experiments.errors import InvalidRequest
 from experiments.gates import GATES
-from experiments.last_page import answer_invitation, check_result
 from experiments.models import Session
-from experiments.responses import Recorded, record_events, record_responses
 from experiments.selectors import cards_of
-from experiments.sessions import claim_if_due, keep, pass_gate, session_of, step_of, tell
+from experiments.sessions.colour_check_debriefing import answer_invitation, check_result
+from experiments.sessions.lifecycle import claim_if_due, keep, pass_gate, session_of, step_of, tell
+from experiments.sessions.responses import AnswerReceipt, record_events, record_responses
 
 ERRORS = dict.fromkeys((400, 401, 403, 404, 409, 410, 413, 429), serializers.Error)
+
+
+STEP = OpenApiParameter("step", str, OpenApiParameter.PATH, enum=list(GATES.names))
 
 
 class ParticipantView(APIView):
@@ -69,7 +72,7 @@ class GateView(ParticipantView):
         operation_id="pass_gate",
         request=serializers.GateTrySerializer,
         responses={200: serializers.SessionState, **ERRORS},
-        parameters=[OpenApiParameter("step", str, OpenApiParameter.PATH, enum=list(GATES.names))],
+        parameters=[STEP],
     )
     def post(self, request: Request, step: str) -> Response:
         """One try at the current page."""
@@ -87,23 +90,27 @@ class GateView(ParticipantView):
         return Response(session_state(pass_gate(session, step, digest, value)))
 
 
+def _single_answer(request: Request, step: str) -> tuple[Session, str, str, str, object]:
+    """The session, the step, the page's digest, the question and the choice of a `GateAnswer`."""
+    if step not in GATES:
+        raise Http404
+    session = session_of(bodies.bearer_token(request))
+    body = bodies.body_of(request, {"digest", "question", "choice"})
+    digest = bodies.text_of(body, "digest", 64)
+    return session, step, digest, bodies.text_of(body, "question", 40), body.get("choice")
+
+
 class ToldView(ParticipantView):
     @extend_schema(
         operation_id="tell",
         request=serializers.GateAnswer,
         responses={200: serializers.ToldSerializer, **ERRORS},
-        parameters=[OpenApiParameter("step", str, OpenApiParameter.PATH, enum=list(GATES.names))],
+        parameters=[STEP],
     )
     def post(self, request: Request, step: str) -> Response:
         """The answer to one question of the current page, stored and then told right or wrong. The first
         answer stands."""
-        if step not in GATES:
-            raise Http404
-        session = session_of(bodies.bearer_token(request))
-        body = bodies.body_of(request, {"digest", "question", "choice"})
-        digest = bodies.text_of(body, "digest", 64)
-        question = bodies.text_of(body, "question", 40)
-        return Response(asdict(tell(session, step, digest, question, body.get("choice"))))
+        return Response(asdict(tell(*_single_answer(request, step))))
 
 
 class KeptView(ParticipantView):
@@ -111,18 +118,12 @@ class KeptView(ParticipantView):
         operation_id="keep",
         request=serializers.GateAnswer,
         responses={200: serializers.Kept, **ERRORS},
-        parameters=[OpenApiParameter("step", str, OpenApiParameter.PATH, enum=list(GATES.names))],
+        parameters=[STEP],
     )
     def post(self, request: Request, step: str) -> Response:
         """The answer to one question of a page that is sent as a whole later, so that a page that is loaded
         again goes on after it. The first answer stands."""
-        if step not in GATES:
-            raise Http404
-        session = session_of(bodies.bearer_token(request))
-        body = bodies.body_of(request, {"digest", "question", "choice"})
-        digest = bodies.text_of(body, "digest", 64)
-        question = bodies.text_of(body, "question", 40)
-        return Response({"choice": keep(session, step, digest, question, body.get("choice"))})
+        return Response({"choice": keep(*_single_answer(request, step))})
 
 
 class CheckResultView(ParticipantView):
@@ -167,7 +168,7 @@ class ResponsesView(ParticipantView):
         return Response({**_position(token, last), "feedback": feedback})
 
 
-def _position(token: str, last: Recorded) -> dict[str, Any]:
+def _position(token: str, last: AnswerReceipt) -> dict[str, Any]:
     """The next step of the page. The session is read only at the end of the trials."""
     if last.remaining:
         return {"next": last.position + 1, "step": "trials"}

@@ -57,7 +57,7 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class Sent:
+class RequestTotals:
     """What left so far, every try counted: requests, pictures with their bytes as PNG, characters of text."""
 
     requests: int = 0
@@ -113,7 +113,7 @@ class Chat:
     timeout_s: float = TIMEOUT_S
     temperature: float | None = None
     sleep: Callable[[float], None] = time.sleep
-    sent: Sent = field(default_factory=Sent, init=False)
+    sent: RequestTotals = field(default_factory=RequestTotals, init=False)
     _counting: Lock = field(default_factory=Lock, init=False, repr=False)
 
     def say(self, messages: Sequence[Message]) -> str:
@@ -135,7 +135,7 @@ class Chat:
             else:
                 if reply.is_success:
                     return _text_of(reply)
-                why = f"it answers {reply.status_code}: {_told(reply)}"
+                why = f"it answers {reply.status_code}: {_refusal_text(reply)}"
                 if reply.status_code not in AGAIN:
                     break
                 asked_s = _asked_pause_s(reply)
@@ -159,7 +159,7 @@ def _text_of(reply: httpx.Response) -> str:
     return str(content)
 
 
-def _told(reply: httpx.Response) -> str:
+def _refusal_text(reply: httpx.Response) -> str:
     """What the address says of the refusal, shortened; it never holds our key, which is in no body."""
     try:
         error = reply.json()["error"]

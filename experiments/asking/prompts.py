@@ -46,7 +46,7 @@ def plain(page: str) -> str:
     return "\n".join(line for line in (" ".join(row.split()) for row in text.splitlines()) if line)
 
 
-def listed(answers: Sequence[tuple[str, str]], order: Order) -> str:
+def answers_text(answers: Sequence[tuple[str, str]], order: Order) -> str:
     """The answers that are accepted, (value, meaning), in that order."""
     rows = answers if order == "given" else tuple(reversed(answers))
     return "Answers:\n" + "\n".join(f'"{value}"' + (f": {text}" if text else "") for value, text in rows)

@@ -9,16 +9,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Event
 
-from experiments.asking.asker import AGAIN_MAX, Asker, Unanswered
 from experiments.asking.chat import Chat, Message, Unreachable
-from experiments.asking.likeliest import LikeliestAsker
-from experiments.asking.plan import Seat
-from experiments.asking.scored import ScorerRater, ScorerWalk
+from experiments.asking.choice_dialogue import AGAIN_MAX, Asker, UnansweredQuestion
+from experiments.asking.local_likelihood_rater import LikeliestAsker
+from experiments.asking.preference_scorer_session import ScorerRater, ScorerWalk
+from experiments.asking.request_plan import Seat
 from experiments.asking.walk import ModelWalk
 from experiments.models import Session, Study
 from experiments.paradigms.base import Reason
-from experiments.sessions import mark_left
-from experiments.simulation.line import Line, open_pool
+from experiments.sessions.lifecycle import mark_left
+from experiments.simulation.browser.connection import Line, open_pool
 from stimuli.predictors.vision_language import VisionLanguage
 
 
@@ -62,7 +62,7 @@ def ask_models(
         waiting = [workers.submit(_take, study.slug, seat, way, Line(pool), stop) for seat in seats]
         try:
             for done in as_completed(waiting):
-                taken.append(_stored(study, done))
+                taken.append(_store_outcome(study, done))
                 progress("sessions", len(taken), len(seats))
         except BaseException:
             stop.set()
@@ -86,7 +86,7 @@ def _take(slug: str, seat: Seat, way: Way, line: Line, stop: Event) -> ModelOutc
     walk, faults = _walk(seat, way, line, stop)
     try:
         outcome = walk.enter(slug, "local", way.query(seat))
-    except Unanswered as error:
+    except UnansweredQuestion as error:
         return ModelOutcome(seat, "incomplete", str(error), dict(faults))
     except Unreachable as error:
         stop.set()
@@ -111,7 +111,7 @@ def _walk(seat: Seat, way: Way, line: Line, stop: Event) -> tuple[ModelWalk, Cou
     return ModelWalk(seat.name, manner.prompt, asker, line), asker.faults
 
 
-def _stored(study: Study, done: Future[ModelOutcome]) -> ModelOutcome:
+def _store_outcome(study: Study, done: Future[ModelOutcome]) -> ModelOutcome:
     """What became of it is kept with the session: the faults, and why it was given up."""
     taken = done.result()
     rows = Session.objects.filter(study=study, origin=Session.Origin.MODEL, asked__name=taken.seat.name)

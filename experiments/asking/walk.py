@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from experiments.asking.asker import Asks
 from experiments.asking.chat import Part
-from experiments.asking.observer import ModelObserver
+from experiments.asking.choice_dialogue import Asks
+from experiments.asking.model_observer import ModelObserver
 from experiments.asking.prompts import choices_of, plain, scale_of, system_text
 from experiments.gates.forms import FORMS
 from experiments.kinds.base import Reply
-from experiments.simulation.line import Line
-from experiments.simulation.walk import Walk
-from experiments.simulation.wire import ContextWire, PageWire, QuestionWire, StateWire, TrialWire
+from experiments.simulation.browser.api_messages import (
+    ContextWire,
+    PageWire,
+    QuestionWire,
+    StateWire,
+    TrialWire,
+)
+from experiments.simulation.browser.connection import Line
+from experiments.simulation.browser.walk import Walk
 
 SAID = "A model answers this session."
 """In place of every free text, which a model is not asked for."""
@@ -55,15 +61,15 @@ class ModelWalk(Walk):
     def recall(self, question: QuestionWire, attempt: int) -> str:
         name = question["id"]
         before = [f"At the last try you were told: {self._told[name]}"] if name in self._told else []
-        chosen = self._asked([*before, *self._seen(question), question["prompt"]], question)
+        chosen = self._ask_question([*before, *self._question_parts(question), question["prompt"]], question)
         if question["low"] is not None:
             chosen, self._told[name] = self._tell(name, chosen)
         return chosen
 
     def match_examples(self, questions: Sequence[QuestionWire], attempt: int) -> Mapping[str, Any]:
-        known = [part for q in questions if q["label"] for part in ("Example.", *self._seen(q))]
+        known = [part for q in questions if q["label"] for part in ("Example.", *self._question_parts(q))]
         return {
-            q["id"]: self._asked([*known, "Now:", *self._seen(q), q["prompt"]], q)
+            q["id"]: self._ask_question([*known, "Now:", *self._question_parts(q), q["prompt"]], q)
             for q in questions
             if not q["label"]
         }
@@ -75,18 +81,18 @@ class ModelWalk(Walk):
             return low if low > high else int(self.asker.ask([question["prompt"]], _numbers(low, high)))
         if question["choices"] is None:
             return SAID[: question["max_length"] or len(SAID)]
-        return self._asked([question["prompt"]], question)
+        return self._ask_question([question["prompt"]], question)
 
     def see(self, question: QuestionWire) -> str:
-        return self._asked([*self._seen(question), question["prompt"]], question)
+        return self._ask_question([*self._question_parts(question), question["prompt"]], question)
 
-    def _asked(self, parts: Sequence[Part], question: QuestionWire) -> str:
+    def _ask_question(self, parts: Sequence[Part], question: QuestionWire) -> str:
         choices = choices_of(cast("Any", question["choices"] or ()))
         if question["low"] is not None:
             choices = scale_of([value for value, _ in choices], question["low"], question["high"] or "")
         return self.asker.ask(parts, choices)
 
-    def _seen(self, question: QuestionWire) -> list[Part]:
+    def _question_parts(self, question: QuestionWire) -> list[Part]:
         parts = self.observer.shown(cast("Mapping[str, Any]", question))
         return [*([f"The model says: {plain(question['label'])}"] if question["label"] else []), *parts]
 

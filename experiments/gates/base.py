@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
-from experiments.definition import StudyDefinition
+from experiments.definition.study import StudyDefinition
 from experiments.errors import InvalidRequest
 from experiments.models import Session, Study
 from experiments.selectors import definition_of
-from experiments.words import words_for
+from experiments.wording.sentence_tables import words_for
 
 Place = Literal["start", "arm", "block", "end"]
 PLACES: tuple[Place, ...] = ("start", "arm", "block", "end")
@@ -37,7 +37,7 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedTry:
     """A try as it is stored; `passed` is None if nothing is judged. `device` comes with consent. `ends` says
     that a failed try ends the session by the person's own will. `skips` are the kinds of pages that the
     person does not meet by it."""
@@ -50,7 +50,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AnswerFeedback:
     """What a person is told of an answer that has been stored: the rule's own answer in words."""
 
     choice: str
@@ -82,11 +82,11 @@ class GateKind(Protocol):
         by `id/explanation`."""
         ...
 
-    def judge(self, session: Session, stop: Stop, value: Mapping[str, Any]) -> Judged:
+    def judge(self, session: Session, stop: Stop, value: Mapping[str, Any]) -> JudgedTry:
         """Checks the form of a try (InvalidRequest names each field) and decides whether it passes."""
         ...
 
-    def tell(self, study: Study, question: str, choice: object) -> Told:
+    def tell(self, study: Study, question: str, choice: object) -> AnswerFeedback:
         """What is told of one answer before the try is judged. Raises InvalidRequest if nothing is."""
         ...
 
@@ -113,7 +113,7 @@ class BaseGate:
     def files(self, study: Study) -> Mapping[str, str]:
         return {}
 
-    def tell(self, study: Study, question: str, choice: object) -> Told:
+    def tell(self, study: Study, question: str, choice: object) -> AnswerFeedback:
         raise InvalidRequest(
             f"{self.name!r} is judged as a whole.", fields={"question": "nothing is told of single answers"}
         )

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from experiments.colour_vision import GATE as PLATES
+from experiments.definition.colour_vision_verdict import GATE as PLATES
 from experiments.gates import base
 from experiments.gates.device import described_device
 from experiments.models import Session, Study
 from experiments.selectors import definition_of
-from experiments.words import words_for
+from experiments.wording.sentence_tables import words_for
 
 NAME = "consent"
 """Kind of the rows that say what a person agreed to; they stay when answers are removed."""
@@ -35,7 +35,7 @@ class Consent(base.BaseGate):
         text = words_for(definition_of(study))["plates_consent"]
         return [base.question_row(PLATES, "tick", text, required=False)]
 
-    def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.Judged:
+    def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.JudgedTry:
         ticks = [question["id"] for question in self.questions(session.study, stop)]
         plain = {k: v for k, v in value.items() if k not in ("device", *ticks)}
         agreed = base.flag_of(plain, "agree")
@@ -43,7 +43,7 @@ class Consent(base.BaseGate):
         described = agreed and "device" in value
         device = described_device(value["device"], "value.device") if described else None
         skips = tuple(name for name in ticks if agreed and not ticked[name])
-        return base.Judged({"agree": agreed, **ticked}, agreed, device, ends=not agreed, skips=skips)
+        return base.JudgedTry({"agree": agreed, **ticked}, agreed, device, ends=not agreed, skips=skips)
 
     def is_same(self, sent: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
         # A tick that is not sent is one that was not made.

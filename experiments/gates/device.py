@@ -9,7 +9,7 @@ from experiments.errors import InvalidRequest
 from experiments.gates import base
 from experiments.models import Session
 from experiments.selectors import definition_of
-from experiments.window import windows_of
+from experiments.wording.smallest_window import windows_of
 
 FIELDS: dict[str, tuple[type, ...]] = {
     "width_px": (int,),
@@ -27,11 +27,11 @@ NAME = "device"
 class Device(base.BaseGate):
     name: ClassVar[str] = NAME
 
-    def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.Judged:
+    def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.JudgedTry:
         described = described_device(value, "value")
         windows = windows_of(definition_of(session.study))
         fits = any(window.holds(described["width_px"], described["height_px"]) for window in windows)
-        return base.Judged({"fits": fits}, fits)
+        return base.JudgedTry({"fits": fits}, fits)
 
     def is_same(self, sent: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
         # A device is described, and only its fit is stored.

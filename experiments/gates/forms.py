@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from experiments.colour_vision import OFF
+from experiments.definition.colour_vision_verdict import OFF
 from stimuli.registry import Table
 
 Page = Mapping[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from experiments.definition import StudyDefinition
+from experiments.definition.study import StudyDefinition
 from experiments.errors import InvalidRequest
 from experiments.gates import base
 from experiments.models import Session, Slot, Study
@@ -44,10 +44,10 @@ class Instructions(base.BaseGate):
         shown = _arm_text(definition, arm_of(session.slot, session.study)[block])
         return "\n\n".join(filter(None, [told, shown]))
 
-    def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.Judged:
+    def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.JudgedTry:
         if base.flag_of(value, "read") is not True:
             raise InvalidRequest('value must be {"read": true}.', fields={"value.read": "must be true"})
-        return base.Judged({"read": True}, True)
+        return base.JudgedTry({"read": True}, True)
 
 
 def help_text(session: Session, definition: StudyDefinition) -> str:

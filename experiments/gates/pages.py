@@ -6,13 +6,13 @@ from experiments.gates import get_gate
 from experiments.gates.base import Stop
 from experiments.models import Session
 from experiments.selectors import definition_of
-from experiments.texts import html_of, text_digest
-from experiments.words import placeholders
+from experiments.wording.markdown import text_digest
+from experiments.wording.sentences import text_html
 from stimuli.spec import canonical_json
 
 
 def page_html(session: Session, stop: Stop) -> str:
-    return html_of(get_gate(stop.gate).text(session, stop), placeholders(definition_of(session.study)))
+    return text_html(definition_of(session.study), get_gate(stop.gate).text(session, stop))
 
 
 def page_digest(session: Session, stop: Stop, attempt: int) -> str:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from experiments.colour_vision import FILTER, GATE, NOTHING, OFF, ON, UNKNOWN
+from experiments.definition.colour_vision_verdict import FILTER, GATE, NOTHING, OFF, ON, UNKNOWN
 from experiments.gates import base, told
 from experiments.models import Session, Study
 from experiments.selectors import definition_of
-from experiments.words import words_for
+from experiments.wording.sentence_tables import words_for
 
 NOTHING_KEY = "n"
 """Digits have their own keys."""
@@ -41,10 +41,10 @@ class Plates(base.BaseGate):
     def files(self, study: Study) -> Mapping[str, str]:
         return {str(row["id"]): str(row["file"]) for row in study.plates}
 
-    def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.Judged:
+    def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.JudgedTry:
         """All answers, or none: the check was left out."""
         answers = base.answers_to(self.questions(session.study, stop), value) if value else {}
-        return base.Judged(answers, None)
+        return base.JudgedTry(answers, None)
 
     def is_same(self, sent: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
         # Left out holds nothing, which any other try would hold too.

@@ -9,7 +9,7 @@ from experiments.errors import InvalidRequest
 from experiments.gates import base
 from experiments.models import Session, Study
 from experiments.selectors import definition_of
-from experiments.words import words_for
+from experiments.wording.sentence_tables import words_for
 
 NAME = "practice"
 ATTEMPTS = 5
@@ -32,7 +32,7 @@ class Practice(base.BaseGate):
     def files(self, study: Study) -> Mapping[str, str]:
         return {str(row["id"]): str(row["file"]) for row in study.practice if "file" in row}
 
-    def tell(self, study: Study, question: str, choice: object) -> base.Told:
+    def tell(self, study: Study, question: str, choice: object) -> base.AnswerFeedback:
         right = {row["id"]: str(row["answer"]) for row in study.practice if not row["example"]}
         if question not in right:
             raise InvalidRequest(
@@ -40,14 +40,14 @@ class Practice(base.BaseGate):
             )
         if not isinstance(choice, str) or choice not in CHOICES:
             raise InvalidRequest("This is no answer.", fields={"choice": f"must be {' or '.join(CHOICES)}"})
-        return base.Told(choice, right[question], choice == right[question])
+        return base.AnswerFeedback(choice, right[question], choice == right[question])
 
-    def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.Judged:
+    def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.JudgedTry:
         answers = base.answers_to(self.questions(session.study, stop), value)
         asked = [row for row in session.study.practice if not row["example"]]
         correct = sum(answers[row["id"]] == row["answer"] for row in asked)
         needed = min(definition_of(session.study).practice.correct_min, len(asked))
-        return base.Judged(answers, correct >= needed)
+        return base.JudgedTry(answers, correct >= needed)
 
 
 def _question(row: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, Any]:

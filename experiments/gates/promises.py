@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from experiments.definition import StudyDefinition
-from experiments.sentences import table_of
+from experiments.definition.study import StudyDefinition
+from experiments.wording.sentence_tables import table_for
 
 SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 LINK = re.compile(r"\]\(|<https?:|<mailto:")
@@ -37,9 +37,9 @@ HELD: Mapping[str, frozenset[str]] = {
 """What the page of each text has in every session. Other texts are not judged."""
 
 
-def promised(text: str, language: str) -> Iterator[tuple[str, str]]:
-    """(control, sentence) for every control of the page that a text speaks of."""
-    phrases: Mapping[str, list[str]] = table_of(language)["promises"]
+def find_promises(text: str, phrases: Mapping[str, list[str]]) -> Iterator[tuple[str, str]]:
+    """(control, sentence) for every control of the page that a text speaks of, by the `[promises]` of its
+    language."""
     for sentence in filter(None, map(str.strip, SENTENCE.split(text))):
         for control, patterns in phrases.items():
             if any(re.search(pattern, sentence, re.IGNORECASE) for pattern in patterns):
@@ -48,9 +48,10 @@ def promised(text: str, language: str) -> Iterator[tuple[str, str]]:
 
 def unkept(definition: StudyDefinition) -> list[str]:
     """A warning for every sentence that promises what its page lacks."""
+    phrases = table_for(definition)["promises"]
     return [
         f'texts.{name} says "{sentence}", but {LACKS[control]}: {REMEDY}'
         for name, held in HELD.items()
-        for control, sentence in promised(definition.texts.get(name, ""), definition.language)
+        for control, sentence in find_promises(definition.texts.get(name, ""), phrases)
         if control not in held and not (control == "link" and LINK.search(sentence))
     ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from experiments.definition.gate_page_tables import QuestionTable
 from experiments.gates import base
 from experiments.models import Session, Study
-from experiments.page_tables import QuestionTable
 from experiments.selectors import definition_of
 
 BEFORE, AFTER = "questions_before", "questions_after"
@@ -29,8 +29,8 @@ class Questions(base.BaseGate):
         questions = definition_of(study).questions
         return [_question(question) for question in questions if question.when == WHEN[stop.kind]]
 
-    def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.Judged:
-        return base.Judged(base.answers_to(self.questions(session.study, stop), value), None)
+    def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.JudgedTry:
+        return base.JudgedTry(base.answers_to(self.questions(session.study, stop), value), None)
 
 
 def _question(question: QuestionTable) -> dict[str, Any]:

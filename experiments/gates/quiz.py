@@ -29,7 +29,7 @@ class Quiz(base.BaseGate):
             base.question_row(q.id, "choice", q.prompt, choices=[(c, c) for c in q.choices]) for q in quiz
         ]
 
-    def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.Judged:
+    def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.JudgedTry:
         answers = base.answers_to(self.questions(session.study, stop), value)
         quiz = definition_of(session.study).quiz
-        return base.Judged(answers, all(answers[q.id] == q.answer for q in quiz))
+        return base.JudgedTry(answers, all(answers[q.id] == q.answer for q in quiz))

@@ -1,6 +1,6 @@
 """How large a pixel is, by a card held to the screen, and how far away the screen is, by the blind spot.
 
-The page measures (frontend/src/pages/screen.ts). Nothing is judged: who has no card, or cannot find the
+The page measures (frontend/src/pages/gates/screen.ts). Nothing is judged: who has no card, or cannot find the
 spot, goes on, and the size or the distance stays unknown.
 """
 
@@ -30,8 +30,8 @@ class Screen(base.BaseGate):
         is_asked = definition_of(study).presentation.calibration != "off"
         return (base.Stop(self.name, self.name, "start"),) if is_asked else ()
 
-    def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.Judged:
-        return base.Judged(measured_screen(value), None)
+    def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.JudgedTry:
+        return base.JudgedTry(measured_screen(value), None)
 
 
 def measured_screen(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def kept_kind(name: str) -> str:
     return f"{name}_kept"
 
 
-def kept(session: Session, stop: Stop, attempt: int) -> dict[str, str]:
+def kept_answers(session: Session, stop: Stop, attempt: int) -> dict[str, str]:
     """The answers of a try that were kept so far, by their questions."""
     rows = Gate.objects.filter(session=session, kind=kept_kind(stop.kind), attempt=attempt)
     return dict(rows.values_list("value", flat=True).first() or {})

@@ -14,14 +14,14 @@ from experiments.gates import base
 from experiments.kinds.rate import SCALE
 from experiments.models import Session, Study
 from experiments.selectors import definition_of
-from experiments.words import words_for
+from experiments.wording.sentence_tables import words_for
 
 NAME = "training"
 ATTEMPTS = 2
 
 
 class Training(base.BaseGate):
-    """Met if the study has planted cases (`experiments.training`)."""
+    """Met if the study has planted cases (`experiments.drafting.rater_training`)."""
 
     name: ClassVar[str] = NAME
 
@@ -40,7 +40,7 @@ class Training(base.BaseGate):
         marked = {f"{row['id']}/explanation": str(row["explanation"]["file"]) for row in study.practice}
         return {**shown, **marked}
 
-    def tell(self, study: Study, question: str, choice: object) -> base.Told:
+    def tell(self, study: Study, question: str, choice: object) -> base.AnswerFeedback:
         rows = {str(row["id"]): row for row in study.practice}
         if question not in rows:
             raise InvalidRequest(
@@ -49,15 +49,17 @@ class Training(base.BaseGate):
         if not isinstance(choice, str) or choice not in SCALE:
             raise InvalidRequest("This is no answer.", fields={"choice": f"must be among {', '.join(SCALE)}"})
         row = rows[question]
-        return base.Told(choice, _reason(row, words_for(definition_of(study))), choice in row["accepted"])
+        return base.AnswerFeedback(
+            choice, _reason(row, words_for(definition_of(study))), choice in row["accepted"]
+        )
 
-    def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.Judged:
+    def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.JudgedTry:
         study = session.study
         answers = base.answers_to(self.questions(study, stop), value)
         fitting = sum(answers[row["id"]] in row["accepted"] for row in study.practice)
         needed = definition_of(study).training.share_min * len(study.practice)
         # The share is a decimal number: 0.7 of 10 answers are 7, although 0.7 * 10 may not be.
-        return base.Judged(answers, fitting >= needed - 1e-9)
+        return base.JudgedTry(answers, fitting >= needed - 1e-9)
 
 
 def _question(row: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ KINDS: Table[type[TrialKind]] = Table(
         "solve": "experiments.kinds.solve:Solve",
         "rate": "experiments.kinds.rate:Rate",
         "decide": "experiments.kinds.decide:Decide",
-        "instructed": "experiments.kinds.instructed:Instructed",
+        "instructed": "experiments.kinds.instructed:InstructedCheck",
     },
 )
 

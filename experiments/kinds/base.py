@@ -172,7 +172,7 @@ class Reply:
     context: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Found(Protocol):
+class Finding(Protocol):
     """What an observer found in a task; `cells` are ascending cells of its grid, None beside no answer."""
 
     @property
@@ -206,7 +206,7 @@ class Observer(Protocol):
         """One of the options, drawn for this trial and name from the observer's own stream."""
         ...
 
-    def locate(self, trial: Mapping[str, Any], nothing: str) -> Found:
+    def locate(self, trial: Mapping[str, Any], nothing: str) -> Finding:
         """Solves the page's task and marks where the answer lies; `nothing` is the value of no answer."""
         ...
 
@@ -344,6 +344,19 @@ class Kind:
         return False
 
 
+class ChoiceKind(Kind):
+    """Of trials that are answered by one of their choices, {"choice": …}."""
+
+    def accepted(self, trial: TrialView) -> tuple[Value, ...]:
+        return tuple({"choice": choice} for choice in trial.choices)
+
+    def check(self, trial: TrialView, value: Value) -> None:
+        check_choice(trial.choices, value)
+
+    def preview(self, trial: TrialView) -> Value:
+        return {"choice": trial.choices[0]}
+
+
 KNOWN = "known"
 """The `use` of a trial about a task whose answer everybody can see: it tells who follows the rules."""
 USE = Column(
@@ -356,7 +369,7 @@ USE = Column(
 )
 
 
-def worded(buttons: Sequence[Button], scene: Scene) -> tuple[Button, ...]:
+def label_buttons(buttons: Sequence[Button], scene: Scene) -> tuple[Button, ...]:
     """The buttons, with the study's own words on those that have no text, by their value."""
     return tuple(b if b.text else b.model_copy(update={"text": scene.words(b.value)}) for b in buttons)
 

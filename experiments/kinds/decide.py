@@ -29,7 +29,7 @@ class DecideContent(base.Content):
     choices: tuple[base.Button, ...]
 
 
-class Decide(base.Kind):
+class Decide(base.ChoiceKind):
     """The trial's `extra` holds its `step`; a second step stands right after the first of its item. `label`
     is the advice."""
 
@@ -61,18 +61,8 @@ class Decide(base.Kind):
             choices=scene.buttons,
         )
 
-    def accepted(self, trial: base.TrialView) -> tuple[base.Value, ...]:
-        return tuple({"choice": choice} for choice in trial.choices)
-
-    def check(self, trial: base.TrialView, value: base.Value) -> None:
-        """{"choice": one of the answers}."""
-        base.check_choice(trial.choices, value)
-
     def cells(self, trial: base.TrialView, value: base.Value) -> Mapping[str, Any]:
         return {"step": self.step(trial), "advice": trial.label or ""}
-
-    def preview(self, trial: base.TrialView) -> base.Value:
-        return {"choice": trial.choices[0]}
 
     def answer(self, observer: base.Observer, trial: Mapping[str, Any]) -> base.Reply:
         """Decides by what is seen. In the second step that is one opinion beside the earlier decision and the

@@ -22,7 +22,7 @@ def instruction(trial: base.TrialView, scene: base.Scene) -> str:
     return scene.words("instructed", key=key.upper())
 
 
-class Instructed(base.Kind):
+class InstructedCheck(base.ChoiceKind):
     name: ClassVar[str] = "instructed"
     content_model: ClassVar[type[base.Content]] = InstructedContent
     asks_models: ClassVar[bool] = True
@@ -32,22 +32,12 @@ class Instructed(base.Kind):
             prompt=instruction(trial, scene), choices=scene.buttons, reservoir=scene.reservoir
         )
 
-    def accepted(self, trial: base.TrialView) -> tuple[base.Value, ...]:
-        return tuple({"choice": choice} for choice in trial.choices)
-
-    def check(self, trial: base.TrialView, value: base.Value) -> None:
-        """{"choice": one of the four keys}."""
-        base.check_choice(trial.choices, value)
-
     def choice(self, value: base.Value) -> str | None:
         # A key is no label of an item; `answers` gives it to the check.
         return None
 
     def answers(self, value: base.Value) -> tuple[str, ...]:
         return (str(value["choice"]),)
-
-    def preview(self, trial: base.TrialView) -> base.Value:
-        return {"choice": trial.choices[0]}
 
     def answer(self, observer: base.Observer, trial: Mapping[str, Any]) -> base.Reply:
         return observer.obey(trial)

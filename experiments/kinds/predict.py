@@ -20,7 +20,7 @@ class PredictContent(base.Content):
     reservoir: tuple[str, ...]
 
 
-class Predict(base.Kind):
+class Predict(base.ChoiceKind):
     name: ClassVar[str] = "predict"
     content_model: ClassVar[type[base.Content]] = PredictContent
     asks_for_model: ClassVar[bool] = True
@@ -34,16 +34,6 @@ class Predict(base.Kind):
             choices=scene.buttons,
             reservoir=scene.reservoir,
         )
-
-    def accepted(self, trial: base.TrialView) -> tuple[base.Value, ...]:
-        return tuple({"choice": choice} for choice in trial.choices)
-
-    def check(self, trial: base.TrialView, value: base.Value) -> None:
-        """{"choice": one of the answers}."""
-        base.check_choice(trial.choices, value)
-
-    def preview(self, trial: base.TrialView) -> base.Value:
-        return {"choice": trial.choices[0]}
 
     def answer(self, observer: base.Observer, trial: Mapping[str, Any]) -> base.Reply:
         return observer.obey(trial) if trial["content"].get("prompt") else observer.decide(trial)

@@ -67,7 +67,7 @@ class Rate(base.Kind):
         left out move no other."""
         if trial.extra.get("order") != "person":
             return trial
-        places = {name: streams("questions", person, name).random() for name in _asked(trial)}
+        places = {name: streams("questions", person, name).random() for name in _question_names(trial)}
         return replace(trial, extra={**trial.extra, "questions": sorted(places, key=places.__getitem__)})
 
     def content(self, trial: base.TrialView, scene: base.Scene) -> RateContent:
@@ -77,12 +77,12 @@ class Rate(base.Kind):
             mark=scene.explanation(),
             text=scene.text(),
             sentence=None,
-            questions=tuple(_question(name, trial, scene) for name in _asked(trial)),
+            questions=tuple(_question(name, trial, scene) for name in _question_names(trial)),
         )
 
     def check(self, trial: base.TrialView, value: base.Value) -> None:
         """{"q1": 1..5, …}: exactly the questions that the trial asks; each fault is named by its question."""
-        asked = _asked(trial)
+        asked = _question_names(trial)
         faults = {name: "is not asked here" for name in value if name not in asked}
         for name in asked:
             if name not in value:
@@ -100,7 +100,7 @@ class Rate(base.Kind):
         return tuple(str(value[name]) for name in sorted(value))
 
     def cells(self, trial: base.TrialView, value: base.Value) -> Mapping[str, Any]:
-        return {"questions_asked": list(_asked(trial)), "anchor": bool(trial.extra.get("anchor"))}
+        return {"questions_asked": list(_question_names(trial)), "anchor": bool(trial.extra.get("anchor"))}
 
     def noted(self, context: Mapping[str, Any]) -> Mapping[str, Any]:
         rows = context.get("questions")
@@ -110,7 +110,7 @@ class Rate(base.Kind):
         return {"question_ms": times, "question_changes": changes}
 
     def preview(self, trial: base.TrialView) -> base.Value:
-        return dict.fromkeys(_asked(trial), 3)
+        return dict.fromkeys(_question_names(trial), 3)
 
     def answer(self, observer: base.Observer, trial: Mapping[str, Any]) -> base.Reply:
         value, noted, at_ms = {}, [], 0
@@ -122,7 +122,7 @@ class Rate(base.Kind):
         return base.Reply(value, at_ms, at_ms, {"questions": noted})
 
 
-def _asked(trial: base.TrialView) -> tuple[str, ...]:
+def _question_names(trial: base.TrialView) -> tuple[str, ...]:
     return tuple(trial.extra["questions"])
 
 

@@ -49,7 +49,7 @@ class Review(base.Kind):
             mark=scene.explanation(),
             text=scene.text(),
             answer=str(trial.extra["answer"]) or scene.words(CANNOT_SAY),
-            choices=base.worded(scene.buttons, scene),
+            choices=base.label_buttons(scene.buttons, scene),
         )
 
     def accepted(self, trial: base.TrialView) -> tuple[base.Value, ...]:

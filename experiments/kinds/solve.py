@@ -51,7 +51,9 @@ class Solve(base.Kind):
     )
 
     def content(self, trial: base.TrialView, scene: base.Scene) -> SolveContent:
-        return SolveContent(image=scene.image(), grid=_grid(trial), choices=base.worded(scene.buttons, scene))
+        return SolveContent(
+            image=scene.image(), grid=_grid(trial), choices=base.label_buttons(scene.buttons, scene)
+        )
 
     def check(self, trial: base.TrialView, value: base.Value) -> None:
         """{"choice", "region"}: distinct cells in ascending order on the trial's own grid.
@@ -66,10 +68,10 @@ class Solve(base.Kind):
         base.check_member(trial.choices, value["choice"])
         region = value.get("region")
         if value["choice"] == CANNOT_SAY and region is not None:
-            raise _refused('must be null beside "cannot say": a region shows an answer')
+            raise _region_error('must be null beside "cannot say": a region shows an answer')
         if region is None:
             if value["choice"] != CANNOT_SAY and trial.extra.get("region", True):
-                raise _refused("is missing: an answer needs the cells that show it")
+                raise _region_error("is missing: an answer needs the cells that show it")
             return
         _check_region(region, _grid(trial))
 
@@ -114,16 +116,16 @@ def _grid(trial: base.TrialView) -> int:
 def _check_region(region: object, grid: int) -> None:
     limit = grid * grid
     if not isinstance(region, list) or not 1 <= len(region) <= limit:
-        raise _refused(f"must be null or a list of 1 to {limit} cells of the {grid} x {grid} grid")
+        raise _region_error(f"must be null or a list of 1 to {limit} cells of the {grid} x {grid} grid")
     last = -1
     for cell in region:
         if type(cell) is not int or not last < cell < limit:
-            raise _refused(
+            raise _region_error(
                 f"must hold distinct whole numbers from 0 to {limit - 1} in ascending order, the cells of "
                 f"the {grid} x {grid} grid; got {str(cell)[:20]!r} after {last}"
             )
         last = cell
 
 
-def _refused(sentence: str) -> base.InvalidResponse:
+def _region_error(sentence: str) -> base.InvalidResponse:
     return base.InvalidResponse(f"region {sentence}", {"region": sentence})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from stimuli.registry import Table
 
 if TYPE_CHECKING:
-    from experiments.definition import StudyDefinition
+    from experiments.definition.study import StudyDefinition
     from experiments.paradigms.base import Paradigm
 
 PARADIGMS: Table[type[Paradigm]] = Table(

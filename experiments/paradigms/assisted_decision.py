@@ -13,21 +13,22 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from experiments.definition import ANSWERS_MAX, StudyDefinition
-from experiments.design.balance import RIGHT, WRONG, Cell, cell_cycle, windows
-from experiments.design.blocks import permuted_blocks
+from experiments.definition.study import ANSWERS_MAX, StudyDefinition
+from experiments.design.cell_balance import RIGHT, WRONG, Cell, cell_cycle, windows
 from experiments.design.rng import Streams
 from experiments.errors import Problem
 from experiments.kinds.base import Choice, TrialView
 from experiments.kinds.decide import FIRST, STEPS
 from experiments.paradigms import base
+from experiments.paradigms.answer_keys import answer_buttons
 from experiments.paradigms.sampling import CellBlocks, ItemSampler, mark_of
 from experiments.paradigms.shared import BaseParadigm
 from experiments.paradigms.weaving import (
     CheckDraw,
-    answer_buttons,
     draw_instructed,
     instructed_trial,
+    matched_plans,
+    refuse_repeats,
     weave,
 )
 
@@ -158,22 +159,8 @@ class AssistedDecision(BaseParadigm):
         Plans depend on the pool's items, choices and checks, the design and j alone, so adding conditions or
         slots leaves the plans of the others as they were.
         """
-        if pool.check_repeat:
-            raise base.BadDesign(
-                f"[checks] repeat = {pool.check_repeat}: no repeat checks here, as tests do not ask for what "
-                "was trained; set repeat = 0"
-            )
-        sessions = _sessions(design, pool, streams)
-        known: list[_Session] = []
-        served = [0] * len(pool.conditions)
-        for ordinal, level in enumerate(permuted_blocks([c.slots for c in pool.conditions], streams)):
-            if served[level] == len(known):
-                known.append(next(sessions))
-            rank = served[level]
-            served[level] += 1
-            condition = pool.conditions[level]
-            trials = _trials(known[rank], condition)
-            yield base.Plan(ordinal, base.LANE, condition.name, condition.name, trials, rank)
+        refuse_repeats(pool, "no repeat checks here, as tests do not ask for what was trained")
+        yield from matched_plans(pool, streams, _sessions(design, pool, streams), _trials)
 
     def check_definition(self, definition: StudyDefinition) -> Iterator[Problem]:
         if definition.stimuli.balance != "none":

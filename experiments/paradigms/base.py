@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from experiments.colour_vision import Eyes, Vision
-from experiments.declared import Contrasts
-from experiments.definition import StudyDefinition
+from experiments.definition.colour_vision_verdict import Eyes, Vision
+from experiments.definition.preregistration_table import Contrasts
+from experiments.definition.study import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.errors import Problem
 from experiments.kinds.base import Check, Choice, Phase, TrialView
@@ -77,7 +77,7 @@ class PlanCondition:
 SolvedUse = Literal["solution", "lure", "alone"]
 
 
-class Solved(NamedTuple):
+class PlanSolution(NamedTuple):
     """A frozen solution, as a plan may use it. `use`: what its source gave for the item; a lure (a false
     answer, with the mark of another solution of this source that gave it); or alone (such a mark on a blank
     item)."""
@@ -107,7 +107,7 @@ class Pool:
     check_instructed: int = 0
     check_repeat: int = 0
     explanations: tuple[tuple[str, str], ...] = ()
-    solutions: tuple[Solved, ...] = ()
+    solutions: tuple[PlanSolution, ...] = ()
     predictions: Mapping[tuple[str, str], str] = field(default_factory=dict)
     copies: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     shared: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class Surveyed:
+class SurveyItem:
     """An item as one model sees it. `index` is the logit of the predicted label. `flagged`: it must not be
     chosen, for its explanation is empty under a condition of the study. `use` says what it is for,
     `annotated` who gave it which label."""
@@ -144,7 +144,7 @@ class Survey:
     """What one model says of every item of one dataset. `labels` are in the order of the logits."""
 
     labels: tuple[str, ...]
-    items: tuple[Surveyed, ...]
+    items: tuple[SurveyItem, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class Material:
     """What a paradigm makes of the surveys: the planner's pool, and per source the items to be rendered."""
 
     pool: Pool
-    chosen: Mapping[Source, tuple[Surveyed, ...]]
+    chosen: Mapping[Source, tuple[SurveyItem, ...]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ def blind_scores(
     strategies["majority"] = _majority
     if features is not None:
         strategies["nearest"] = _nearest(tests, features)
-    return tuple(_scored(name, strategy, tests) for name, strategy in strategies.items())
+    return tuple(_score_strategy(name, strategy, tests) for name, strategy in strategies.items())
 
 
 def imbalance(scores: Sequence[BlindScore]) -> str | None:
@@ -235,7 +235,7 @@ def _tests(plan: Plan, pool: Pool) -> list[_Test]:
             item = items[trial.item]
             said = pool.predicted(item, trial.condition)
             asks_for_model = get_kind(trial.kind).asks_for_model
-            shown = [items[t.item] for t in _learned(trial, by_position) if t.item]
+            shown = [items[t.item] for t in _training_trials(trial, by_position) if t.item]
             # What is learned of an example is what is asked of others.
             learned = tuple((i.key, i.predicted if asks_for_model else i.truth) for i in shown)
             options = tuple(choice.value for choice in trial.choices)
@@ -245,7 +245,7 @@ def _tests(plan: Plan, pool: Pool) -> list[_Test]:
     return out
 
 
-def _learned(trial: PlannedTrial, by_position: Mapping[int, PlannedTrial]) -> list[PlannedTrial]:
+def _training_trials(trial: PlannedTrial, by_position: Mapping[int, PlannedTrial]) -> list[PlannedTrial]:
     if trial.reservoir:
         return [by_position[position] for position in trial.reservoir]
     return [t for t in by_position.values() if t.phase == "train" and t.position < trial.position]
@@ -279,7 +279,9 @@ def _even_guess(test: _Test, labels: Sequence[str]) -> float:
     return sum(label == test.right for label in labels) / len(labels)
 
 
-def _scored(name: str, strategy: Callable[[_Test], float], tests: Sequence[Sequence[_Test]]) -> BlindScore:
+def _score_strategy(
+    name: str, strategy: Callable[[_Test], float], tests: Sequence[Sequence[_Test]]
+) -> BlindScore:
     right = [[strategy(test) for test in plan] for plan in tests]
     pooled = sum(map(sum, right)) / sum(map(len, right))
     shares = tuple(sum(plan) / len(plan) for plan in right)

@@ -8,8 +8,8 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from experiments.colour_vision import Eyes
-from experiments.definition import StudyDefinition
+from experiments.definition.colour_vision_verdict import Eyes
+from experiments.definition.study import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.errors import Problem
 from experiments.paradigms import base
@@ -19,6 +19,7 @@ from experiments.paradigms.reviewing import JUDGEMENTS, review_plans
 from experiments.paradigms.shared import BaseParadigm
 from experiments.paradigms.solutions import LabelledItem, solutions_of_labels
 from experiments.paradigms.solving import solve_choices, solve_plans
+from experiments.paradigms.weaving import refuse_repeats
 from stimuli.types import Use
 
 LABELS = "labels"
@@ -89,27 +90,14 @@ class BlindReview(BaseParadigm):
         "source": base.Role(explained=False, at_least=1, at_most=1),
         "method": base.Role(explained=None, at_least=1),
     }
-    gates: ClassVar[tuple[str, ...]] = (
-        "device",
-        "consent",
-        "plates",
-        "questions",
-        "instructions",
-        "quiz",
-        "screen",
-        "practice",
-    )
+    gates: ClassVar[tuple[str, ...]] = (*BaseParadigm.gates[:2], "plates", *BaseParadigm.gates[2:])
 
     def plans(self, design: BlindReviewDesign, pool: base.Pool, streams: Streams) -> Iterator[base.Plan]:
         """Solve: disjoint lists, as many as the items need. Review: one plan per lead, with all conditions.
 
         In review a condition is a source of solutions, and `slots` (equal for all) is the number of leads.
         """
-        if pool.check_repeat:
-            raise base.BadDesign(
-                f"[checks] repeat = {pool.check_repeat}: no repeat checks here, as nothing is trained; "
-                "set repeat = 0"
-            )
+        refuse_repeats(pool, "no repeat checks here, as nothing is trained")
         return (solve_plans if design.role == "solve" else review_plans)(design, pool, streams)
 
     def material(
@@ -139,7 +127,7 @@ class BlindReview(BaseParadigm):
         )
         for index, condition in enumerate(definition.conditions):
             if condition.role == "method" and (condition.explainer is not None) != is_solved:
-                yield Problem(f"conditions.{index}", repr(condition.name), *_explained(is_solved))
+                yield Problem(f"conditions.{index}", repr(condition.name), *_explainer_problem(is_solved))
 
     def kinds_of(self, definition: StudyDefinition) -> tuple[str, ...]:
         """A stage has its own, and checks."""
@@ -202,7 +190,7 @@ def _is_solved(definition: StudyDefinition) -> bool:
     return bool(definition.design.get("role", "review") == "solve")
 
 
-def _explained(is_solved: bool) -> tuple[str, str]:
+def _explainer_problem(is_solved: bool) -> tuple[str, str]:
     if is_solved:
         return (
             'role "method" needs an explainer, whose maps mark where its model looks',
@@ -214,7 +202,7 @@ def _explained(is_solved: bool) -> tuple[str, str]:
     )
 
 
-def _of_labels(definition: StudyDefinition, made: base.Material) -> tuple[base.Solved, ...]:
+def _of_labels(definition: StudyDefinition, made: base.Material) -> tuple[base.PlanSolution, ...]:
     """The solutions of a study that starts from labels."""
     ((_, chosen),) = made.chosen.items()
     items = [
@@ -231,4 +219,4 @@ def _of_labels(definition: StudyDefinition, made: base.Material) -> tuple[base.S
     models = [c.name for c in definition.conditions if c.role == "method"]
     answers = [value for value, _ in definition.choices]
     solutions = solutions_of_labels(items, answers, people, models, definition.slug, Streams(definition.seed))
-    return tuple(base.Solved(s.key, s.item, s.source, s.choice, s.use) for s in solutions)
+    return tuple(base.PlanSolution(s.key, s.item, s.source, s.choice, s.use) for s in solutions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from experiments.definition import StudyDefinition
+from experiments.definition.study import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.paradigms.base import (
     BadDesign,
@@ -15,7 +15,7 @@ from experiments.paradigms.base import (
     PoolItem,
     Source,
     Survey,
-    Surveyed,
+    SurveyItem,
 )
 from stimuli.types import Use
 
@@ -52,7 +52,7 @@ def material_by_condition(definition: StudyDefinition, surveys: Mapping[Source, 
         definition, list(dict.fromkeys(label for survey in surveys.values() for label in survey.labels))
     )
     used = list(dict.fromkeys(condition.source for condition in definition.conditions))
-    chosen: dict[Source, tuple[Surveyed, ...]] = {}
+    chosen: dict[Source, tuple[SurveyItem, ...]] = {}
     items: dict[str, PoolItem] = {}
     for dataset in dict.fromkeys(name for name, _ in used):
         keys: set[str] = set()
@@ -74,7 +74,7 @@ def material_by_condition(definition: StudyDefinition, surveys: Mapping[Source, 
     return Material(pool, chosen)
 
 
-def pool_of(definition: StudyDefinition, items: Sequence[Surveyed]) -> Pool:
+def pool_of(definition: StudyDefinition, items: Sequence[SurveyItem]) -> Pool:
     """The planner's view of the chosen items."""
     return Pool(
         items=tuple(_pool_item(item) for item in items),
@@ -86,7 +86,7 @@ def pool_of(definition: StudyDefinition, items: Sequence[Surveyed]) -> Pool:
     )
 
 
-def as_asked(definition: StudyDefinition, survey: Survey) -> list[Surveyed]:
+def as_asked(definition: StudyDefinition, survey: Survey) -> list[SurveyItem]:
     """The items as the question sees them: classes as answers; predictions outside the classes are dropped
     or restricted to those of them that the model has. Blank items keep their empty truth, and all of them
     stay."""
@@ -117,7 +117,7 @@ def as_asked(definition: StudyDefinition, survey: Survey) -> list[Surveyed]:
     return kept
 
 
-def choose_items(definition: StudyDefinition, items: Sequence[Surveyed]) -> list[Surveyed]:
+def choose_items(definition: StudyDefinition, items: Sequence[SurveyItem]) -> list[SurveyItem]:
     """At most `[stimuli] items` tasks that are not flagged, as equally as possible over predicted label x
     correct, by the study's seed. A flagged item's place goes to the next of its cell; the others stay."""
     tasks = [item for item in items if item.use == "task"]
@@ -126,13 +126,13 @@ def choose_items(definition: StudyDefinition, items: Sequence[Surveyed]) -> list
     if len(tasks) <= definition.stimuli.items:
         return sorted(free, key=lambda item: item.key)
     streams = Streams(definition.seed)
-    cells: dict[tuple[str, bool], list[Surveyed]] = {}
+    cells: dict[tuple[str, bool], list[SurveyItem]] = {}
     for item in sorted(tasks, key=lambda item: item.key):
         cells.setdefault((item.predicted, item.truth == item.predicted), []).append(item)
     for name, members in sorted(cells.items()):
         order = streams("pool", name[0], int(name[1])).permutation(len(members))
         cells[name] = [members[i] for i in order if not members[i].flagged]
-    chosen: list[Surveyed] = []
+    chosen: list[SurveyItem] = []
     # One from each cell in turn: a small cell gives all it has, the others make up for it.
     while len(chosen) < wanted:
         for _, members in sorted(cells.items()):
@@ -141,7 +141,7 @@ def choose_items(definition: StudyDefinition, items: Sequence[Surveyed]) -> list
     return sorted(chosen, key=lambda item: item.key)
 
 
-def _pool_item(item: Surveyed) -> PoolItem:
+def _pool_item(item: SurveyItem) -> PoolItem:
     return PoolItem(item.key, item.truth, item.predicted, item.confidence, item.group, item.use)
 
 

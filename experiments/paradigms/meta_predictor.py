@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from experiments.declared import Contrasts
-from experiments.design.blocks import permuted_blocks
+from experiments.definition.preregistration_table import Contrasts
 from experiments.design.rng import Streams
 from experiments.kinds.base import Choice
 from experiments.paradigms import base
+from experiments.paradigms.answer_keys import answer_buttons
 from experiments.paradigms.sampling import Blocks, ItemSampler
 from experiments.paradigms.shared import BaseParadigm
-from experiments.paradigms.weaving import (
-    CheckDraw,
-    answer_buttons,
-    draw_checks,
-    planned_test,
-    weave,
-)
+from experiments.paradigms.weaving import CheckDraw, draw_checks, matched_plans, planned_test, weave
 
 
 def _reservoir(value: object) -> object:
@@ -103,16 +98,7 @@ class MetaPredictor(BaseParadigm):
         conditions or slots leaves the plans of the others as they were.
         """
         sessions = _sessions(design, pool, streams)
-        known: list[_Session] = []
-        served = [0] * len(pool.conditions)
-        for ordinal, level in enumerate(permuted_blocks([c.slots for c in pool.conditions], streams)):
-            if served[level] == len(known):
-                known.append(next(sessions))
-            rank = served[level]
-            served[level] += 1
-            condition = pool.conditions[level]
-            trials = _trials(known[rank], condition, design)
-            yield base.Plan(ordinal, base.LANE, condition.name, condition.name, trials, rank)
+        return matched_plans(pool, streams, sessions, partial(_trials, design=design))
 
 
 def _sessions(design: MetaPredictorDesign, pool: base.Pool, streams: Streams) -> Iterator[_Session]:
@@ -128,8 +114,8 @@ def _sessions(design: MetaPredictorDesign, pool: base.Pool, streams: Streams) ->
     while True:
         if drawn is None or design.items == "per_slot":
             drawn = sampler.draw()
-        train = _reordered(drawn[0], "train", index, streams)
-        test = _reordered(drawn[1], "test", index, streams)
+        train = _shuffle_blocks(drawn[0], "train", index, streams)
+        test = _shuffle_blocks(drawn[1], "test", index, streams)
         checks = draw_checks(pool.check_instructed, pool.check_repeat, train, index, streams)
         places = streams("check places", index)
         woven = tuple(weave(block, inserted, places) for block, inserted in zip(test, checks, strict=True))
@@ -137,7 +123,7 @@ def _sessions(design: MetaPredictorDesign, pool: base.Pool, streams: Streams) ->
         index += 1
 
 
-def _reordered(blocks: Blocks, phase: str, index: int, streams: Streams) -> Blocks:
+def _shuffle_blocks(blocks: Blocks, phase: str, index: int, streams: Streams) -> Blocks:
     rng = streams("order", phase, index)
     return tuple(tuple(block[int(place)] for place in rng.permutation(len(block))) for block in blocks)
 

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from experiments.definition import StudyDefinition
+from experiments.definition.study import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.kinds.rate import SCALE
 from experiments.paradigms.rating import STANDARD, RatingDesign
 from stimuli.explainers import kind_of
 
 if TYPE_CHECKING:
-    from stimuli.render.clear_cases import Case
+    from stimuli.render.rater_training_cases import Case
 
 Form = Literal["map", "concepts"]
 Comparison = Literal["same", "moved"]
@@ -38,7 +38,7 @@ PAIRS: tuple[tuple[Comparison, bool], ...] = (("same", False), ("moved", True))
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
+class TrainingQuestion:
     """A question of the training: about what it asks, what is shown, and whether the upper end fits."""
 
     question: str
@@ -52,7 +52,7 @@ class Planted:
         return SCALE[-FITTING:] if self.is_high else SCALE[:FITTING]
 
 
-def planted_cases(definition: StudyDefinition) -> tuple[Planted, ...]:
+def planted_cases(definition: StudyDefinition) -> tuple[TrainingQuestion, ...]:
     """The questions of a study's training, in an order drawn by its seed; none if no case is plain for what
     it asks.
 
@@ -60,12 +60,12 @@ def planted_cases(definition: StudyDefinition) -> tuple[Planted, ...]:
     by the other end of the scale. Explanations are of the forms that the study shows, but maps if it shows
     neither maps nor weights of concepts.
     """
-    made = list(_planted(definition))
+    made = list(_training_questions(definition))
     order = Streams(definition.seed)("training").permutation(len(made))
     return tuple(made[place] for place in order)
 
 
-def _planted(definition: StudyDefinition) -> Iterator[Planted]:
+def _training_questions(definition: StudyDefinition) -> Iterator[TrainingQuestion]:
     rows = {
         row.id: row.reverse != STANDARD[row.id].reverse
         for row in RatingDesign.model_validate(definition.design).rows
@@ -75,12 +75,12 @@ def _planted(definition: StudyDefinition) -> Iterator[Planted]:
     for form in forms:
         for question, cases in CASES[form].items():
             for case, is_high in cases if question in rows else ():
-                yield Planted(question, form, case, is_high is not rows[question])
+                yield TrainingQuestion(question, form, case, is_high is not rows[question])
     pairs = [name for name in rows if STANDARD[name].pair]
     for place, name in enumerate(pairs):
         # Two questions share the comparisons; a single one gets both, so that no end always fits.
         for comparison, is_high in PAIRS if len(pairs) == 1 else PAIRS[place : place + 1]:
-            yield Planted(name, forms[0], comparison, is_high is not rows[name])
+            yield TrainingQuestion(name, forms[0], comparison, is_high is not rows[name])
 
 
 def _forms(definition: StudyDefinition) -> tuple[Form, ...]:

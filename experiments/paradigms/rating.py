@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from experiments.definition import StudyDefinition
-from experiments.design.lists import disjoint_lists
+from experiments.definition.study import StudyDefinition
+from experiments.design.disjoint_lists import disjoint_lists
 from experiments.design.rng import Streams
 from experiments.errors import Problem
 from experiments.kinds.base import Choice
@@ -17,7 +17,7 @@ from experiments.kinds.rate import SCALE
 from experiments.paradigms import base
 from experiments.paradigms.material import material_by_condition
 from experiments.paradigms.shared import BaseParadigm
-from experiments.paradigms.weaving import CheckDraw, draw_instructed, instructed_trial, weave
+from experiments.paradigms.weaving import CheckDraw, draw_instructed, instructed_trial, refuse_repeats, weave
 from stimuli.errors import BadSpec
 from stimuli.perturbing.perturbations import PERTURBATIONS
 from stimuli.perturbing.search import LIGHT, STRONG, Rule, Search
@@ -150,11 +150,11 @@ class Rating(BaseParadigm):
         question if these are split), so k rounds give k distinct raters as long as a person keeps to one
         lane. A question that compares with a copy is asked of explanations that have one.
         """
-        _refuse_checks(pool)
+        refuse_repeats(pool, "ratings have no repeat checks, as nothing is trained")
         every = explanations_of(pool)
         anchors = drawn_anchors(every, design.anchors, streams)
         apart, items = set(anchors), {item.key: item for item in pool.items}
-        rest = [unit for unit in _named(every, design.explanations) if unit not in apart]
+        rest = [unit for unit in _select_explanations(every, design.explanations) if unit not in apart]
         rated = drawn_explanations(rest, design.explanations_per_item, streams)
         rows = design.rows
         parts = [rows] if design.questions == "together" else [(row,) for row in rows]
@@ -321,7 +321,7 @@ def drawn_explanations(
     return tuple(unit for unit in every if unit in drawn)
 
 
-def _named(every: Sequence[Explanation], named: Sequence[Explanation]) -> Sequence[Explanation]:
+def _select_explanations(every: Sequence[Explanation], named: Sequence[Explanation]) -> Sequence[Explanation]:
     """Those that the design names, or all if it names none. BadDesign for one that the study lacks."""
     if strange := sorted(set(named) - set(every)):
         raise base.BadDesign(
@@ -334,14 +334,6 @@ def _named(every: Sequence[Explanation], named: Sequence[Explanation]) -> Sequen
 def _has_pair(pool: base.Pool, explanation: Explanation, row: RatingQuestion) -> bool:
     """Whether a question can be asked of an explanation: it compares with no copy, or the copy exists."""
     return not row.pair or (*explanation, row.pair) in pool.copies
-
-
-def _refuse_checks(pool: base.Pool) -> None:
-    if pool.check_repeat:
-        raise base.BadDesign(
-            f"[checks] repeat = {pool.check_repeat}: ratings have no repeat checks, as nothing is trained; "
-            "set repeat = 0"
-        )
 
 
 def _entries(

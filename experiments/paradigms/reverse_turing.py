@@ -7,18 +7,20 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from experiments.definition import ANSWERS_MAX, StudyDefinition
-from experiments.design.blocks import permuted_blocks, permuted_level
+from experiments.definition.study import ANSWERS_MAX, StudyDefinition
+from experiments.definition.text_tables import practice_of
+from experiments.design.block_randomization import permuted_blocks, permuted_level
 from experiments.design.rng import Streams
 from experiments.design.squares import latin_square, williams
 from experiments.errors import Problem
 from experiments.kinds.base import TrialView
 from experiments.paradigms import base
+from experiments.paradigms.answer_keys import answer_buttons
 from experiments.paradigms.masking import task_said
 from experiments.paradigms.material import as_asked, material_of
 from experiments.paradigms.sampling import Blocks, ItemSampler
 from experiments.paradigms.shared import BaseParadigm
-from experiments.paradigms.weaving import answer_buttons, draw_checks, planned_test, weave
+from experiments.paradigms.weaving import draw_checks, planned_test, weave
 from stimuli.datasets.practice import practice_sentences
 
 SIDES = ("known", "masked")
@@ -200,7 +202,8 @@ def _masking_problems(definition: StudyDefinition, design: ReverseTuringDesign) 
             "is needed in a masked study, whose pages may not name a class",
             "List the classes of the material.",
         )
-    practised = [text for _, text, _ in practice_sentences(definition.seed, definition.language)]
+    sentences = practice_of(definition.language, definition.interface)
+    practised = [text for _, text, _ in practice_sentences(definition.seed, sentences)]
     yield from task_said(definition, design.task_words, {"practice": " ".join(practised)})
 
 
@@ -291,7 +294,7 @@ def _trials(
     streams: Streams,
 ) -> tuple[base.PlannedTrial, ...]:
     order = streams("order", index)
-    shuffled = [(c, _reordered(train, order), _reordered(test, order)) for c, train, test in parts]
+    shuffled = [(c, _shuffle_items(train, order), _shuffle_items(test, order)) for c, train, test in parts]
     buttons = answer_buttons(pool.choices, index, streams)
     learned = [train for _, train, _ in shuffled]
     checks = draw_checks(pool.check_instructed, pool.check_repeat, learned, index, streams, within_block=True)
@@ -326,5 +329,5 @@ def _trials(
     return tuple(trials)
 
 
-def _reordered(items: Sequence[base.PoolItem], rng: Any) -> tuple[base.PoolItem, ...]:
+def _shuffle_items(items: Sequence[base.PoolItem], rng: Any) -> tuple[base.PoolItem, ...]:
     return tuple(items[int(place)] for place in rng.permutation(len(items)))

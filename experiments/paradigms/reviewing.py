@@ -16,26 +16,21 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from experiments.design.blocks import permuted_level
+from experiments.design.block_randomization import permuted_level
 from experiments.design.rng import Streams
 from experiments.kinds.base import KNOWN, Choice
 from experiments.kinds.review import ACCEPT, REJECT
 from experiments.kinds.solve import CANNOT_SAY
 from experiments.paradigms import base
-from experiments.paradigms.base import PoolItem, Solved
-from experiments.paradigms.weaving import (
-    CheckDraw,
-    answer_buttons,
-    draw_instructed,
-    instructed_trial,
-    weave,
-)
+from experiments.paradigms.answer_keys import answer_buttons
+from experiments.paradigms.base import PlanSolution, PoolItem
+from experiments.paradigms.weaving import CheckDraw, draw_instructed, instructed_trial, weave
 
 JUDGEMENTS = ((ACCEPT, ""), (REJECT, ""))
 """What a lead answers; the words are those of the study's language."""
 
 LANE = "lead"
-Shown = tuple[Solved, str]
+Shown = tuple[PlanSolution, str]
 """A solution, and what it is shown for: the `use` of its trial."""
 
 
@@ -118,7 +113,7 @@ class Sources:
 
 
 @dataclass(frozen=True, slots=True)
-class _Set:
+class _RunItems:
     """The items of one run: those of real solutions and of lures."""
 
     real: tuple[str, ...]
@@ -138,7 +133,7 @@ class _Planner:
         self.slots, self.sources = _slots_of(pool), _sources_of(pool)
         self.items = {item.key: item for item in pool.items}
         self.by_use = _by_use(pool, self.items)
-        self.of_source: defaultdict[tuple[str, str], list[Solved]] = defaultdict(list)
+        self.of_source: defaultdict[tuple[str, str], list[PlanSolution]] = defaultdict(list)
         for (use, _, source), solutions in self.by_use.items():
             self.of_source[use, source] += solutions
         self.judged = Tally()
@@ -146,14 +141,14 @@ class _Planner:
 
     def __iter__(self) -> Iterator[base.Plan]:
         cells = _cells(self.design, len(self.sources.methods))
-        sets: list[_Set] = []
+        sets: list[_RunItems] = []
         for ordinal in range(self.slots):
             if ordinal % len(cells) == 0:
                 sets = self._sets(ordinal // len(cells))
             cell = cells[permuted_level(len(cells), ordinal, self.streams, "counterbalance")]
             yield base.Plan(ordinal, LANE, cell.arm, None, self._trials(cell, sets, ordinal))
 
-    def _sets(self, round_: int) -> list[_Set]:
+    def _sets(self, round_: int) -> list[_RunItems]:
         """The tasks of a round: of different groups, each solved by every source, least judged first."""
         design, rng = self.design, self.streams("tasks", round_)
         every = (self.sources.people, *self.sources.methods)
@@ -161,25 +156,25 @@ class _Planner:
             item for item in self._tasks() if all(self.by_use["solution", item.key, name] for name in every)
         ]
         lured = [i for i in real if all(self.by_use["lure", i.key, name] for name in every)]
-        lures = self._drawn(
+        lures = self._draw_keys(
             lured, design.runs * design.lures_per_run, ("lure", "-real"), set(), rng, "a lure"
         )
         used = {self.items[key].group for key in lures}
-        tasks = self._drawn(real, design.runs * design.tasks_per_run, ("real",), used, rng, "a solution")
+        tasks = self._draw_keys(real, design.runs * design.tasks_per_run, ("real",), used, rng, "a solution")
         for key in lures:
             self.judged.note(key, ("lure",))
         for key in tasks:
             self.judged.note(key, ("real",))
             self.judged.counts[key, "-real"] -= 1
         return [
-            _Set(tuple(tasks[place :: design.runs]), tuple(lures[place :: design.runs]))
+            _RunItems(tuple(tasks[place :: design.runs]), tuple(lures[place :: design.runs]))
             for place in range(design.runs)
         ]
 
     def _tasks(self) -> list[PoolItem]:
         return [item for item in self.pool.items if item.use == "task"]
 
-    def _drawn(
+    def _draw_keys(
         self,
         items: Sequence[PoolItem],
         count: int,
@@ -203,7 +198,7 @@ class _Planner:
         keys = list(chosen.values())
         return [keys[int(place)] for place in rng.permutation(count)] if count else []
 
-    def _trials(self, cell: Cell, sets: Sequence[_Set], ordinal: int) -> tuple[base.PlannedTrial, ...]:
+    def _trials(self, cell: Cell, sets: Sequence[_RunItems], ordinal: int) -> tuple[base.PlannedTrial, ...]:
         rng = self.streams("order", ordinal)
         buttons = judgement_buttons(ordinal, self.streams)
         checks = draw_instructed(self.pool.check_instructed, None, self.streams("checks", ordinal))
@@ -211,7 +206,7 @@ class _Planner:
         used = {self.items[key].group for each in sets for key in (*each.real, *each.lures)}
         trials: list[base.PlannedTrial] = []
         for block, (number, explained) in enumerate(cell.blocks()):
-            shown = self._shown(sets[number], cell, block, explained, used, rng)
+            shown = self._fill_run(sets[number], cell, block, explained, used, rng)
             order = [shown[int(place)] for place in rng.permutation(len(shown))]
             for entry in weave(order, checks[block :: self.design.runs], places):
                 if isinstance(entry, CheckDraw):
@@ -220,8 +215,14 @@ class _Planner:
                     trials.append(self._trial(entry, len(trials), block, explained, buttons))
         return tuple(trials)
 
-    def _shown(
-        self, items: _Set, cell: Cell, block: int, explained: bool, used: set[str], rng: np.random.Generator
+    def _fill_run(
+        self,
+        items: _RunItems,
+        cell: Cell,
+        block: int,
+        explained: bool,
+        used: set[str],
+        rng: np.random.Generator,
     ) -> list[Shown]:
         """What one run shows. Groups of known and blank items are added to `used`."""
         shown: list[Shown] = []
@@ -235,7 +236,7 @@ class _Planner:
             # The first half is right; a run has known tasks of both sides, which change places with the runs.
             is_right = place < -(-self.design.known_per_run // 2)
             source = self.sources.of(place, cell, block)
-            offered = self._known(is_right, source, used)
+            offered = self._known_solutions(is_right, source, used)
             what = f"known tasks, with {'a right answer' if is_right else 'a lure'} of {source}"
             shown.append((self._beside(offered, what, block, explained, used, rng), "known"))
         for place in range(self.design.alone_per_run if explained else 0):
@@ -246,15 +247,15 @@ class _Planner:
         return shown
 
     def _pick(
-        self, offered: Sequence[Solved], block: int, explained: bool, rng: np.random.Generator
-    ) -> Solved:
+        self, offered: Sequence[PlanSolution], block: int, explained: bool, rng: np.random.Generator
+    ) -> PlanSolution:
         """The solution that was planned least in this run, then at all, then with or without explanation."""
         places = (("run", block), "all", ("explained", explained))
         [picked] = self.judged.least(offered, places, rng)
         self.judged.note(picked, places)
         return picked  # type: ignore[no-any-return]
 
-    def _known(self, is_right: bool, source: str, used: set[str]) -> list[Solved]:
+    def _known_solutions(self, is_right: bool, source: str, used: set[str]) -> list[PlanSolution]:
         kind = "solution" if is_right else "lure"
         return [
             solved
@@ -265,13 +266,13 @@ class _Planner:
 
     def _beside(
         self,
-        offered: Sequence[Solved],
+        offered: Sequence[PlanSolution],
         what: str,
         block: int,
         explained: bool,
         used: set[str],
         rng: np.random.Generator,
-    ) -> Solved:
+    ) -> PlanSolution:
         """A control: of the item that was least used as such, the solution that was planned least."""
         if not offered:
             raise base.NotEnoughItems(
@@ -361,9 +362,9 @@ def _sources_of(pool: base.Pool) -> Sources:
 
 def _by_use(
     pool: base.Pool, items: Mapping[str, PoolItem]
-) -> defaultdict[tuple[str, str, str], list[Solved]]:
+) -> defaultdict[tuple[str, str, str], list[PlanSolution]]:
     """(use, item, source) -> its solutions, of the pool's items."""
-    by_use: defaultdict[tuple[str, str, str], list[Solved]] = defaultdict(list)
+    by_use: defaultdict[tuple[str, str, str], list[PlanSolution]] = defaultdict(list)
     for solution in pool.solutions:
         if solution.item in items:
             by_use[solution.use, solution.item, solution.source].append(solution)

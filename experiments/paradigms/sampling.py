@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from experiments.design.balance import RIGHT, WRONG, Cell, balanced_cells, most_needed
+from experiments.design.cell_balance import RIGHT, WRONG, Cell, balanced_cells, most_needed
 from experiments.design.rng import Streams
 from experiments.paradigms.base import GroupsTooLarge, NotEnoughItems, Pool, PoolItem
 

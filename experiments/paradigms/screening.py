@@ -80,7 +80,7 @@ RULE_WORDS = {
     "unanswered": "A model gave no answer that can be read",
     "excluded_by_hand": "Left out by hand",
 }
-"""Rules, and other reasons to leave a sitting out, as pages and reports name them."""
+"""Rules, and other reasons to leave a session out, as pages and reports name them."""
 
 
 def rule_word(rule: str) -> str:
@@ -124,7 +124,7 @@ def read_rules(raw: Mapping[str, Any]) -> dict[str, Rule]:
     return rules
 
 
-def untimed(rules: Mapping[str, Any]) -> dict[str, Any]:
+def rules_without_time(rules: Mapping[str, Any]) -> dict[str, Any]:
     """The rules that may judge a model: its times are those of a network and a processor."""
     return {name: rule for name, rule in rules.items() if name not in OF_TIME}
 
@@ -162,7 +162,7 @@ Screen = Callable[
 ]
 
 
-def measured(
+def rule_values(
     screening: Screen,
     trials: Sequence[TrialView],
     gates: Sequence[GateTry],
@@ -267,10 +267,12 @@ def _judge_attempts(rule: Rule, gates: Sequence[GateTry]) -> Reason | None:
     failed = sum(gate.passed is False for gate in tries)
     if len(tries) <= limit and (failed < limit or any(gate.passed for gate in tries)):
         return None
-    return Reason(rule.name, rule.timing, float(len(tries)), limit, tried(kind, len(tries), failed, limit))
+    return Reason(
+        rule.name, rule.timing, float(len(tries)), limit, tries_evidence(kind, len(tries), failed, limit)
+    )
 
 
-def tried(kind: str, tries: int, failed: int, limit: float) -> str:
+def tries_evidence(kind: str, tries: int, failed: int, limit: float) -> str:
     """Evidence about the tries at a gate, of which there were too many or none passed."""
     if tries > limit:
         return f"{tries} tries at the {kind}, at most {limit:g} are allowed"
@@ -282,16 +284,8 @@ def tried(kind: str, tries: int, failed: int, limit: float) -> str:
 
 def _judge_share(rule: Rule, check: Check, session: _Session) -> Reason | None:
     asked = [trial for trial in session.trials if trial.check == check]
-    if not asked:
-        return None
     right = sum(is_as_asked(trial, session.given[trial.position].value) is True for trial in asked)
-    share, limit = right / len(asked), _number(rule)
-    if share >= limit:
-        return None
-    given, needed = apart(share, limit, scale=2)
-    what = f"{right} of {len(asked)} {check} checks answered as expected"
-    evidence = f"{what} ({given}%), at least {needed}% are needed"
-    return Reason(rule.name, rule.timing, share, limit, evidence)
+    return _judge_part(rule, right, len(asked), f"{check} checks answered as expected")
 
 
 def _judge_known(rule: Rule, session: _Session) -> Reason | None:
@@ -299,14 +293,16 @@ def _judge_known(rule: Rule, session: _Session) -> Reason | None:
         get_kind(trial.kind).audited(trial, session.given[trial.position].value) for trial in session.trials
     ]
     known = [audit for audit in audits if audit is not None]
-    if not known:
+    return _judge_part(rule, sum(known), len(known), "known tasks answered as everybody can see")
+
+
+def _judge_part(rule: Rule, right: int, asked: int, what: str) -> Reason | None:
+    limit = _number(rule)
+    if not asked or right / asked >= limit:
         return None
-    share, limit = sum(known) / len(known), _number(rule)
-    if share >= limit:
-        return None
+    share = right / asked
     given, needed = apart(share, limit, scale=2)
-    what = f"{sum(known)} of {len(known)} known tasks answered as everybody can see"
-    evidence = f"{what} ({given}%), at least {needed}% are needed"
+    evidence = f"{right} of {asked} {what} ({given}%), at least {needed}% are needed"
     return Reason(rule.name, rule.timing, share, limit, evidence)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from experiments.colour_vision import Eyes
-from experiments.declared import Contrasts
-from experiments.definition import StudyDefinition
+from experiments.definition.colour_vision_verdict import Eyes
+from experiments.definition.preregistration_table import Contrasts
+from experiments.definition.study import StudyDefinition
 from experiments.errors import Problem
 from experiments.kinds.base import TrialView
 from experiments.paradigms.base import (

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from experiments.kinds.solve import CANNOT_SAY
-from experiments.paradigms.solutions import FrozenSolution, Given, SolvedItem, region_mask
+from experiments.paradigms.solutions import FrozenSolution, SolvedItem, SourceAnswer, region_mask
 from stimuli.errors import ShapeMismatch
-from stimuli.quality.looks import Decoded, decode
-from stimuli.regions.form import form_numbers, overlap
+from stimuli.quality.look_decodability import Decodability, decode
+from stimuli.regions.overlap_and_form import form_numbers, overlap
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,9 @@ class SourceNumbers:
         return asdict(self)
 
 
-def numbers_of(solutions: Sequence[FrozenSolution], given: Sequence[Given]) -> tuple[SourceNumbers, ...]:
+def numbers_of(
+    solutions: Sequence[FrozenSolution], given: Sequence[SourceAnswer]
+) -> tuple[SourceNumbers, ...]:
     """Per source in alphabetical order; lures and transplants do not count."""
     flat = {(g.item, g.source) for g in given if g.mark is not None and not g.is_painted and is_flat(g)}
     rows = []
@@ -73,7 +75,7 @@ def left_out(solutions: Sequence[FrozenSolution], items: Sequence[SolvedItem]) -
     return counts
 
 
-def is_flat(given: Given) -> bool:
+def is_flat(given: SourceAnswer) -> bool:
     """Whether a map marks no cell more than another, so that its cut says nothing."""
     assert given.mark is not None
     seen = np.asarray(given.mark)[np.isfinite(given.mark)]
@@ -82,11 +84,11 @@ def is_flat(given: Given) -> bool:
 
 def told_by_form(
     solutions: Sequence[FrozenSolution], people: str, side: int, seed: int
-) -> dict[str, Decoded | None]:
+) -> dict[str, Decodability | None]:
     """How well the form of a region tells each other source from `people`, on items that both have marked;
     None if these are too few. `groups` are the items: what is shown is held constant."""
     marked = [s for s in solutions if s.use == "solution" and s.region]
-    told: dict[str, Decoded | None] = {}
+    told: dict[str, Decodability | None] = {}
     for source in sorted({s.source for s in solutions} - {people}):
         pair = [s for s in marked if s.source in (people, source)]
         forms = [form_numbers(region_mask(s, side)) for s in pair]

@@ -19,7 +19,7 @@ from experiments.design.rng import Streams
 from experiments.kinds.solve import CANNOT_SAY
 from experiments.paradigms.base import BadDesign, SolvedUse
 from stimuli.regions.grid import cells_of, mask_of, strongest
-from stimuli.regions.shape import RegionKind, shaped
+from stimuli.regions.mark_smoothing import RegionKind, shape_region
 from stimuli.spec import content_key
 from stimuli.types import Mask, Use
 
@@ -61,7 +61,7 @@ class LabelledItem(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class SourceAnswer:
     """What a source gave for an item; `number` counts its several answers to one item.
 
     `mark` bool (side, side): the cells that were painted. Numbers (side, side): how strongly each cell is
@@ -101,7 +101,11 @@ def key_of(*names: object) -> str:
 
 
 def freeze_given(
-    given: Sequence[Given], items: Sequence[SolvedItem], settings: Settings, name: str, streams: Streams
+    given: Sequence[SourceAnswer],
+    items: Sequence[SolvedItem],
+    settings: Settings,
+    name: str,
+    streams: Streams,
 ) -> tuple[FrozenSolution, ...]:
     """Every solution, lure and transplant of a stage called `name`. Raises BadDesign for an answer of a model
     for which no mark was painted."""
@@ -123,7 +127,7 @@ def freeze_given(
 
 
 def solutions_of_given(
-    given: Sequence[Given], settings: Settings, name: str, streams: Streams
+    given: Sequence[SourceAnswer], settings: Settings, name: str, streams: Streams
 ) -> Iterator[FrozenSolution]:
     """What each source really gave, in the order of `given`."""
     painted = painted_by_choice(given, name)
@@ -134,12 +138,12 @@ def solutions_of_given(
             yield FrozenSolution(key, each.item, each.source, choice, None)
             continue
         mark, made = _cut(each, choice, painted, streams)
-        region = shaped(mark, settings.region, settings.smooth_cells)
+        region = shape_region(mark, settings.region, settings.smooth_cells)
         made |= {"marked": int(mark.sum()), "area": int(region.sum())}
         yield FrozenSolution(key, each.item, each.source, choice, cells_of(region), made=made)
 
 
-def painted_by_choice(given: Sequence[Given], name: str) -> dict[str, list[tuple[int, str]]]:
+def painted_by_choice(given: Sequence[SourceAnswer], name: str) -> dict[str, list[tuple[int, str]]]:
     """Answer -> (area in cells, key of the solution) of every mark that was painted for it."""
     painted: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for each in given:
@@ -182,7 +186,7 @@ def region_mask(solution: FrozenSolution, side: int) -> Mask:
 
 
 def _cut(
-    each: Given, choice: str, painted: Mapping[str, Sequence[tuple[int, str]]], streams: Streams
+    each: SourceAnswer, choice: str, painted: Mapping[str, Sequence[tuple[int, str]]], streams: Streams
 ) -> tuple[Mask, dict[str, Any]]:
     """The mark as cells. That of a map has the area of a mark that was painted for this answer, drawn for the
     item: the same for every method."""

@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from experiments.design.lists import disjoint_lists
+from experiments.design.disjoint_lists import disjoint_lists
 from experiments.design.rng import Streams
 from experiments.kinds.base import KNOWN, Choice
 from experiments.kinds.solve import CANNOT_SAY
 from experiments.paradigms import base
-from experiments.paradigms.weaving import (
-    CheckDraw,
-    answer_buttons,
-    draw_instructed,
-    instructed_trial,
-    weave,
-)
+from experiments.paradigms.answer_keys import answer_buttons
+from experiments.paradigms.weaving import CheckDraw, draw_instructed, instructed_trial, weave
 
 LANE = "expert"
 ASKED = ("task", "tuning")
@@ -52,7 +47,7 @@ def solve_plans(design: SolveDesign, pool: base.Pool, streams: Streams) -> Itera
         dealt = disjoint_lists([i.group for i in tasks], design.tasks_per_list, streams("lists", turn))
         lists = [[tasks[unit] for unit in units] for units in dealt]
         lane = LANE if design.solutions_per_task == 1 else f"{LANE}/round-{turn}"
-        for number, known in enumerate(_known(design.known_per_list, lists, pool, turn, streams)):
+        for number, known in enumerate(_pick_known_tasks(design.known_per_list, lists, pool, turn, streams)):
             units = [*lists[number], *known]
             order = streams("order", ordinal).permutation(len(units)) if known else range(len(units))
             shown = [units[int(place)] for place in order]
@@ -61,7 +56,7 @@ def solve_plans(design: SolveDesign, pool: base.Pool, streams: Streams) -> Itera
             ordinal += 1
 
 
-def _known(
+def _pick_known_tasks(
     count: int,
     lists: Sequence[Sequence[base.PoolItem]],
     pool: base.Pool,

@@ -1,28 +1,34 @@
-"""Answer buttons, and check trials woven among test trials."""
+"""Check trials woven among test trials."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import TypeVar
 
 import numpy as np
 
-from experiments.design.blocks import permuted_level
+from experiments.design.block_randomization import permuted_blocks
 from experiments.design.rng import Streams
 from experiments.kinds.base import INSTRUCTED, REPEAT, Check, Choice
-from experiments.paradigms.base import BadDesign, PlannedTrial, PoolItem
+
+# Where a lab's own paradigm imports it from.
+from experiments.paradigms.answer_keys import answer_buttons as answer_buttons
+from experiments.paradigms.base import LANE, BadDesign, Plan, PlanCondition, PlannedTrial, Pool, PoolItem
 
 INSTRUCTED_KEYS = ("d", "f", "j", "k")
 """The four keys, left to right, one of which an instructed check asks for (value, text and key alike)."""
 
-PAIR_KEYS = ("f", "j")
-ROW_KEYS = tuple("1234567890qwertyuiop")
-KEYS_TO_CHOOSE_MAX = 4
-
 Entry = TypeVar("Entry")
+Drawn = TypeVar("Drawn")
+
+
+def refuse_repeats(pool: Pool, why: str) -> None:
+    """BadDesign if the pool asks for repeat checks where there are none."""
+    if pool.check_repeat:
+        raise BadDesign(f"[checks] repeat = {pool.check_repeat}: {why}; set repeat = 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,36 +38,6 @@ class CheckDraw:
     check: Check
     expected: str
     item: PoolItem | None = None
-
-
-def answer_buttons(choices: Sequence[tuple[str, str]], index: int, streams: Streams) -> tuple[Choice, ...]:
-    """The buttons of slot `index`, left to right, the same throughout the session.
-
-    Of two answers, each is left in one of slots 2i and 2i + 1 (stream "sides"), with keys f and j. More than
-    two keep their canonical order, which may be a scale. A one-character text is its own key, otherwise keys
-    are 1 to 9, 0 and the upper letter row.
-    """
-    if not 2 <= len(choices) <= len(ROW_KEYS):
-        raise BadDesign(f"a trial has 2 to {len(ROW_KEYS)} answers, this study has {len(choices)}")
-    keys, ordered = answer_keys(choices), tuple(choices)
-    if len(choices) == 2 and permuted_level(2, index, streams, "sides") == 1:
-        ordered = (ordered[1], ordered[0])
-    return tuple(Choice(value, text, key) for (value, text), key in zip(ordered, keys, strict=True))
-
-
-def answer_keys(choices: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """The keys of a study's answers, left to right."""
-    letters = [text.lower() for _, text in choices]
-    if len(choices) == 2:
-        return PAIR_KEYS
-    return tuple(letters) if _are_keys(letters) else ROW_KEYS[: len(choices)]
-
-
-def keys_to_choose(choices: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """The keys that a person may replace by others: of two to four answers that are not their own keys."""
-    keys = answer_keys(choices)
-    is_own = any(key == text.lower() for key, (_, text) in zip(keys, choices, strict=True))
-    return () if is_own or not 2 <= len(choices) <= KEYS_TO_CHOOSE_MAX else keys
 
 
 def instructed_buttons() -> tuple[Choice, ...]:
@@ -133,6 +109,26 @@ def weave(
     return tuple(out)
 
 
+def matched_plans(
+    pool: Pool,
+    streams: Streams,
+    sessions: Iterator[Drawn],
+    trials: Callable[[Drawn, PlanCondition], tuple[PlannedTrial, ...]],
+) -> Iterator[Plan]:
+    """One plan per slot, conditions in permuted blocks by ordinal; the arm is the condition. The n-th slot of
+    each condition has the n-th of `sessions`.
+    """
+    known: list[Drawn] = []
+    served = [0] * len(pool.conditions)
+    for ordinal, level in enumerate(permuted_blocks([c.slots for c in pool.conditions], streams)):
+        if served[level] == len(known):
+            known.append(next(sessions))
+        rank = served[level]
+        served[level] += 1
+        condition = pool.conditions[level]
+        yield Plan(ordinal, LANE, condition.name, condition.name, trials(known[rank], condition), rank)
+
+
 def planned_test(
     entry: PoolItem | CheckDraw,
     *,
@@ -201,7 +197,3 @@ def _repeats(
             item = fitting[int(rng.integers(len(fitting)))]
             left.remove(item)
             yield CheckDraw(REPEAT, item.predicted, item)
-
-
-def _are_keys(texts: Sequence[str]) -> bool:
-    return len(set(texts)) == len(texts) and all(len(text) == 1 and text.isalnum() for text in texts)

@@ -25,14 +25,14 @@ def asked_choice(prompt: str, choices: Sequence[Choice]) -> Choice | None:
     spans = [m.group(1) for m in _QUOTED.finditer(prompt)]
     ordered = [m.group(1) for m in _ORDERED.finditer(prompt)]
     for words in (spans, ordered, _WORD.findall(prompt)):
-        named = _named(words, choices)
+        named = _match_choices(words, choices)
         if len(named) == 1:
             return named[0]
     by_text = [c for c in choices if c.text and re.search(rf"\b{re.escape(c.text)}\b", prompt, re.IGNORECASE)]
     return by_text[0] if len(by_text) == 1 else None
 
 
-def _named(words: Sequence[str], choices: Sequence[Choice]) -> list[Choice]:
+def _match_choices(words: Sequence[str], choices: Sequence[Choice]) -> list[Choice]:
     said = {word.strip().casefold() for word in words}
     by_key = [c for c in choices if c.key and c.key.casefold() in said]
     return by_key or [c for c in choices if c.text and c.text.casefold() in said]

@@ -1,7 +1,7 @@
 """The versions of the observers: what was frozen, when, and what had been seen before.
 
 Every version stays in versions.toml. Its digest is over its source and parameters, so that a change without a
-new version is found (tests/experiments/test_observers_frozen.py) and a report names what answered it.
+new version is found (test_observers_frozen.py) and a report names what answered it.
 """
 
 from __future__ import annotations

@@ -67,5 +67,5 @@ test("it reads the core's names from the tables that the page uses", () => {
   const names = (file: string, name: string): string[] | null => namesIn(join(FRONTEND, "src", file), name);
   expect(names("plugins/kinds.ts", "KINDS")).toEqual(["learn", "predict", "instructed", "review", "solve", "rate", "decide"]);
   const gates = ["device", "consent", "plates", "instructions", "quiz", "practice", "training", "questions", "screen"];
-  expect(names("pages/gates.ts", "GATES")).toEqual(gates);
+  expect(names("pages/gates/index.ts", "GATES")).toEqual(gates);
 });

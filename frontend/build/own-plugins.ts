@@ -9,7 +9,7 @@ const NONE = "export const kinds = {}; export const gates = {};";
 /** What the lab's index.ts exports, and the core's table of the same: file below src/, exported name, what one is. */
 const TABLES = {
   kinds: { file: "plugins/kinds.ts", name: "KINDS", what: "a trial kind" },
-  gates: { file: "pages/gates.ts", name: "GATES", what: "a gate" },
+  gates: { file: "pages/gates/index.ts", name: "GATES", what: "a gate" },
 } as const;
 
 /**

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { compileFunction, constants } from "node:vm";
 import { find, json, media, page, question, state, until } from "../src/cast";
-import type { State, Step } from "../src/model";
+import type { State, Step } from "../src/server/model";
 
 const FRONTEND = join(import.meta.dirname, "..");
 const out = mkdtempSync(join(tmpdir(), "toy-page-"));

@@ -1,10 +1,10 @@
 /** The specs' small world: a study with one block of two examples and two test trials. Never part of the bundle. */
-import { Api } from "./api";
-import type { Desk } from "./desk";
-import { Draft } from "./draft";
-import { EventLog } from "./events";
-import { FullScreen } from "./fullscreen";
-import { Pictures } from "./media";
+import { Api } from "./server/api";
+import type { Desk } from "./frame/page-context";
+import { Draft } from "./trials/draft";
+import { EventLog } from "./server/events";
+import { FullScreen } from "./frame/fullscreen";
+import { Pictures } from "./server/media";
 import type {
   Choice,
   Example,
@@ -18,11 +18,11 @@ import type {
   Recorded,
   ResponseItem,
   State,
-} from "./model";
-import { Outbox } from "./outbox";
-import { Shell } from "./shell";
-import { openStorage, type Storage } from "./storage";
-import { en } from "./words/en";
+} from "./server/model";
+import { Outbox } from "./server/outbox";
+import { Shell } from "./frame/shell";
+import { openStorage, type Storage } from "./server/storage";
+import { en } from "./words";
 
 export function media(name: string): Media {
   return { url: `/m/${name}`, width_px: 320, height_px: 320, alt: "Picture", is_said: false };

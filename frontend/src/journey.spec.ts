@@ -1,6 +1,6 @@
 import { AnswerServer, desk, find, json, media, page, predict, question, refusal, state, until } from "./cast";
 import { Journey } from "./journey";
-import type { Ended, Exit, State, Step, Value } from "./model";
+import type { Ended, Exit, State, Step, Value } from "./server/model";
 
 type Handler = (path: string, body: { value?: Value; digest?: string; comment?: string | null }) => Response;
 

@@ -1,19 +1,19 @@
 /** From S to S: shows the page that the server's state asks for, sends what it yields, until the end. */
-import type { Outcome, Problem } from "./api";
-import { openTrials } from "./block";
-import type { Desk, Notice } from "./desk";
-import { h, headed } from "./dom";
-import type { Exit, Ended, Page, State } from "./model";
+import type { Outcome, Problem } from "./server/api";
+import { openTrials } from "./trials/block";
+import type { Desk, Notice } from "./frame/page-context";
+import { h, headed } from "./frame/dom";
+import type { Exit, Ended, Page, State } from "./server/model";
 import { commentPage } from "./pages/comment";
 import { askToLeave, openHelp } from "./pages/dialogs";
 import { finishPage, type Ending } from "./pages/finish";
 import { findGate, gateOf } from "./pages/gates";
-import { titleOf } from "./pages/reading";
+import { titleOf } from "./pages/gates/reading";
 import { CANNOT_SHOW, explain, troublePage } from "./pages/trouble";
 import { CannotShow } from "./plugins/kind";
-import { showProgress } from "./progress";
-import { makeRoom } from "./room";
-import { CannotLoad, runBlock } from "./trials";
+import { showProgress } from "./frame/progress";
+import { makeRoom } from "./trials/trial-layout";
+import { CannotLoad, runBlock } from "./trials/trials";
 
 type Turn =
   | { kind: "state"; state: State; notice: Notice | null }

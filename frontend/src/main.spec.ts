@@ -1,7 +1,7 @@
 import { find, json, refusal, state, until } from "./cast";
 import { newAttempt, readConfig, start } from "./main";
 
-function written(config: Record<string, string>): Document {
+function written(config: Record<string, unknown>): Document {
   const page = document.implementation.createHTMLDocument();
   const meta = page.createElement("meta");
   meta.name = "study";
@@ -14,10 +14,11 @@ beforeEach(() => {
   document.head.innerHTML = '<meta name="study" content="{}">';
 });
 
-test("it reads what the server wrote, and does without the language", () => {
+test("it reads what the server wrote, and does without the language and its sentences", () => {
   const config = { study: "wolf", platform: "prolific", api: "/api/" };
-  expect(readConfig(written({ ...config, language: "de" }))).toEqual({ ...config, language: "de" });
-  expect(readConfig(written(config)).language).toBe("");
+  const whole = { ...config, language: "uk", words: { skip: "Перейти" } };
+  expect(readConfig(written(whole))).toEqual(whole);
+  expect(readConfig(written(config))).toEqual({ ...config, language: "", words: {} });
 });
 
 test("it names each load of the page anew", () => {
@@ -69,7 +70,7 @@ test("it speaks of the address where nobody has entered anything", async () => {
 
 test("it says a study's own phrases in place of its own", async () => {
   const first = state();
-  const words = { "phase.test": "Sorting", "block.test": "one text | {count} texts" };
+  const words = { "phase.test": "Sorting", "block.test.one": "one text", "block.test.other": "{count} texts" };
   const session = { ...first, study: { ...first.study, words } };
   vi.stubGlobal("fetch", async () => json(200, { token: "t", session, query: null, sitting: "words" }));
   vi.stubGlobal("Image", class extends Image { override decode = (): Promise<void> => Promise.resolve(); });

@@ -7,23 +7,23 @@ import "./style/solving.css";
 import "./style/reveal.css";
 import "./style/presentation.css";
 import "./style/pages.css";
-import { Api, type Link, type Problem } from "./api";
-import type { Desk } from "./desk";
-import { h } from "./dom";
-import { Draft } from "./draft";
-import { EventLog } from "./events";
-import { FullScreen } from "./fullscreen";
+import { Api, type Link, type Problem } from "./server/api";
+import type { Desk } from "./frame/page-context";
+import { h } from "./frame/dom";
+import { Draft } from "./trials/draft";
+import { EventLog } from "./server/events";
+import { FullScreen } from "./frame/fullscreen";
 import { Journey } from "./journey";
-import { keys } from "./keys";
-import { Pictures } from "./media";
-import type { Joined } from "./model";
-import { Outbox } from "./outbox";
+import { keys } from "./frame/keys";
+import { Pictures } from "./server/media";
+import type { Joined } from "./server/model";
+import { Outbox } from "./server/outbox";
 import { troublePage } from "./pages/trouble";
-import { Shell } from "./shell";
-import { openStorage, type Storage } from "./storage";
-import { loadTrials } from "./trials";
+import { Shell } from "./frame/shell";
+import { openStorage, type Storage } from "./server/storage";
+import { loadTrials } from "./trials/trials";
 import { wordsFor } from "./words";
-import { withPhrases } from "./words/override";
+import type { Phrases } from "./words/phrases";
 
 export interface Config {
   study: string;
@@ -31,19 +31,21 @@ export interface Config {
   api: string;
   /** The study's language; empty where the server does not say. */
   language: string;
+  /** Every sentence of this page, if the study brings them in a language of its own. */
+  words: Phrases;
 }
 
 /** What the server wrote into the page's meta tag. */
 export function readConfig(page: Document): Config {
   const text = page.querySelector<HTMLMetaElement>('meta[name="study"]')?.content ?? "";
   const config = JSON.parse(text) as Partial<Config>;
-  const { study = "", platform = "", api = "/api/", language = "" } = config;
-  return { study, platform, api, language };
+  const { study = "", platform = "", api = "/api/", language = "", words = {} } = config;
+  return { study, platform, api, language, words };
 }
 
 export async function start(root: HTMLElement): Promise<void> {
   const config = readConfig(document);
-  const words = wordsFor(config.language || navigator.language);
+  const words = wordsFor(config.language || navigator.language, config.words);
   const shell = new Shell(root, words);
   shell.show(h("section", { class: "wait" }, h("p", {}, words.connecting)));
   const api = new Api({ base: config.api, onLink: (link, said) => shell.linked(link, said) });
@@ -52,7 +54,7 @@ export async function start(root: HTMLElement): Promise<void> {
   const joined = await api.join(config.study, config.platform, query, newAttempt());
   if (!joined.ok) return troublePage({ shell, words }, entryProblem(joined.problem), "");
   if (joined.value.query !== null) showQuery(joined.value.query);
-  await travel(api, shell, await openStorage(joined.value.sitting), joined.value);
+  await travel(api, shell, await openStorage(joined.value.sitting), joined.value, config.words);
 }
 
 /** Nobody has entered anything yet: what does not fit is the address. */
@@ -75,9 +77,9 @@ function showQuery(query: string): void {
   }
 }
 
-async function travel(api: Api, shell: Shell, storage: Storage, joined: Joined): Promise<void> {
+async function travel(api: Api, shell: Shell, storage: Storage, joined: Joined, whole: Phrases): Promise<void> {
   const state = joined.session;
-  const words = withPhrases(wordsFor(state.study.language), state.study.words ?? {});
+  const words = wordsFor(state.study.language, whole, state.study.words);
   shell.speak(words);
   const events = new EventLog({ send: (batch) => api.events(batch) });
   const pictures = new Pictures({ log: (kind, data) => events.add(kind, data) });

@@ -2,5 +2,5 @@
 declare module "virtual:legible-plugins" {
   type Kind = import("./plugins/kind").Kind;
   export const kinds: Record<string, Kind | (() => Promise<Kind>)>;
-  export const gates: Record<string, import("./pages/gate").Gate>;
+  export const gates: Record<string, import("./pages/gates/gate").Gate>;
 }

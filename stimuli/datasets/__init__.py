@@ -28,15 +28,24 @@ DATASETS: Table[DatasetOpener] = Table(
         "lines": "stimuli.datasets.lines:open_lines",
         "plates": "stimuli.datasets.plates.plates:open_plates",
         "sentences": "stimuli.datasets.synthetic.sentences:open_sentences",
-        "synthetic": "stimuli.datasets.synthetic.scenarios:open_synthetic",
+        "synthetic": "stimuli.datasets.synthetic.cue_scenarios:open_synthetic",
     },
     group="legible.datasets",
 )
 
 
-def open_dataset(component: Component, folder: Path) -> ContentDataset:
+DECODING = 2
+"""The version of how files become items. An opened study keeps the one of its drafting; 1 is that of studies
+which do not say it."""
+DECODED = frozenset({"folder"})
+"""Datasets whose reading has versions: their openers take one more argument."""
+
+
+def open_dataset(component: Component, folder: Path, decoding: int = 1) -> ContentDataset:
     """The dataset that a component names; relative paths are read from `folder`, the study's own.
 
     Raises BadSpec, in one sentence, for unknown names and parameters and for content that cannot be used.
     """
-    return DATASETS.load(DATASETS.full_name(component.name))(component, folder)
+    name = DATASETS.full_name(component.name)
+    opener: Callable[..., ContentDataset] = DATASETS.load(name)
+    return opener(component, folder, decoding) if name in DECODED else opener(component, folder)

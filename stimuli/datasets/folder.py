@@ -8,49 +8,72 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
+from importlib import import_module
+from pathlib import Path, PurePath
 from typing import Annotated
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import features
 from pydantic import Field
 
-from stimuli.datasets.annotations import Annotations, Size, annotation_files, read_annotations
+from stimuli.datasets.colour_profiles import Colour, Intent
+from stimuli.datasets.concept_annotations import Annotations, annotation_files, read_annotations
+from stimuli.datasets.file_names import HIDDEN, SYSTEM_FILES, foreign_kind, is_foreign, own_entries
 from stimuli.datasets.lines import check_sides, first_alike, said_of_sides
-from stimuli.datasets.uses import check_uses, use_files, with_uses
-from stimuli.errors import BadSpec
+from stimuli.datasets.picture_reader import (
+    LEVELS,
+    NUMBERS,
+    Decoding,
+    check_levels,
+    check_pictures,
+    measured_difference,
+    read_picture,
+    upright_size,
+)
+from stimuli.datasets.uses_and_labels import check_uses, use_files, with_uses
+from stimuli.errors import BadSpec, first_of
 from stimuli.registry import Params, read_params
 from stimuli.spec import Component
 from stimuli.types import Item, Part, Pixels, Split
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp"})
+
+HEIC = frozenset({".heic", ".heif"})
+DRAFT_SUFFIXES = SUFFIXES | ({".avif"} if features.check("avif") else set())
+"""What is read since there are versions of decoding."""
+with suppress(ImportError):  # the plug-in of Pillow that the extra heic installs
+    import_module("pillow_heif").register_heif_opener()
+    DRAFT_SUFFIXES |= HEIC
 MIN_PER_CLASS = 2
 MIN_CLASSES = 2
-MAX_PIXELS = 50_000_000
-MIN_SIDE_PX = 8
-MAX_NAMED = 3
+LOOKED_AT = 24
+"""So many pictures with profiles are looked at for what the profiles do."""
 SPLITS: tuple[Split, Split] = ("model", "people")
-SYSTEM_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
-"""Written by file managers: that they are not read needs no warning."""
+OTHER_SPLITS = frozenset({"train", "training", "val", "valid", "validation", "dev", "test", "testing"})
+"""What others call folders of class folders."""
 GROUP_MARK = "__"
-ORIENTATION = 274
-SIDEWAYS = frozenset({5, 6, 7, 8})
-"""EXIF orientations that exchange width and height."""
 
 
 class FolderParams(Params):
     """`path` holds one folder per class, or the folders model/ and people/ that each hold one per class.
 
     Without those two, `people_share` of the groups (0-1) is kept for people by a hash of the group's name; 1
-    suits a model that was trained elsewhere.
+    suits a model that was trained elsewhere. `colour` says whether colour profiles are followed into sRGB or
+    left aside (None: as the version of decoding says), with which `intent`; `levels` is how many levels the
+    greys of 16-bit files have.
     """
 
     path: str
     people_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    colour: Colour | None = None
+    intent: Intent = "relative"
+    levels: Annotated[int, Field(ge=256, le=LEVELS)] | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +85,8 @@ class FolderDataset:
     the key. Files that are equal byte for byte are of one group too, and so are their groups; it is called
     after its first picture. The same picture saved anew, with other bytes, is not recognised. `unread` counts
     the files and folders that are no pictures of a class by their suffix, or name if they have none.
-    `people_share` is None if the folders say which pictures are people's.
+    `people_share` is None if the folders say which pictures are people's. `profiled` are the keys of pictures
+    whose colour profile is not sRGB.
     """
 
     root: Path
@@ -71,16 +95,20 @@ class FolderDataset:
     annotations: Annotations = field(default_factory=Annotations)
     unread: Mapping[str, int] = field(default_factory=dict)
     people_share: float | None = None
+    decoding: Decoding = NUMBERS
+    profiled: tuple[str, ...] = ()
 
     @property
     def told(self) -> tuple[str, ...]:
-        """Which pictures are whose, if neither people nor folders have said so, and what is not read."""
-        return (*said_of_sides(self.files, "pictures", self.people_share), *_said_of_unread(self.unread))
+        """Which pictures are whose, if neither people nor folders have said so, what is not read, and what
+        colour profiles do."""
+        sides = said_of_sides(self.files, "pictures", self.people_share)
+        return (*sides, *_said_of_unread(self.unread), *self._said_of_profiles())
 
     @property
     def doubted(self) -> tuple[str, ...]:
-        """What of it was hardly meant: that files are not read, but for those of file managers."""
-        return _said_of_unread(self.unread) if self.unread.keys() - SYSTEM_FILES else ()
+        """What of it was hardly meant: that files are not read, but for hidden and foreign ones."""
+        return _said_of_unread(self.unread) if self.unread.keys() - SYSTEM_FILES - {HIDDEN} else ()
 
     @property
     def grouping(self) -> str:
@@ -102,7 +130,12 @@ class FolderDataset:
         """RGB, uint8 (H, W, 3), turned upright by its EXIF orientation, transparency laid on white."""
         if key not in self._keys:
             raise BadSpec(f'there is no item "{key}" in {self.root}')
-        return read_picture(self.root / key)
+        return read_picture(self.root / key, self.decoding)
+
+    def pixels_otherwise(self, key: str) -> Pixels:
+        """As `pixels`, with colour profiles left aside if they are followed, and followed if not."""
+        other: Colour = "numbers" if self.decoding.colour == "convert" else "convert"
+        return read_picture(self.root / key, replace(self.decoding, colour=other))
 
     def concept_values(self, key: str) -> NDArray[np.float32]:
         """How much of each concept was said to be shown, float32 (concepts,) in 0-1: 0 for a concept that the
@@ -116,9 +149,26 @@ class FolderDataset:
 
     def content_digest(self) -> str:
         """SHA-256 over the keys, splits and bytes of all pictures, over the groups that equal files have
-        joined, and over the annotations.
+        joined, over the annotations, and over what of the way of decoding makes a difference.
         """
         return self._digest
+
+    def _said_of_profiles(self) -> tuple[str, ...]:
+        if not self.profiled:
+            return ()
+        looked = self.profiled[:: -(-len(self.profiled) // LOOKED_AT)]
+        apart = measured_difference([self.root / key for key in looked], self.decoding)
+        of = "" if len(looked) == len(self.profiled) else f" ({len(looked)} of them looked at)"
+        way = (
+            'are converted to sRGB; colour = "numbers" would leave profiles aside, as torchvision and timm do'
+            if self.decoding.colour == "convert"
+            else 'are read as bare numbers, as torchvision and timm read them; colour = "convert" would show '
+            "them in their own colours"
+        )
+        return (
+            f"{len(self.profiled)} of {len(self.files)} pictures have a colour profile that is not sRGB and "
+            f"{way}: between the two are {apart.words}{of}",
+        )
 
     @cached_property
     def _keys(self) -> frozenset[str]:
@@ -132,14 +182,24 @@ class FolderDataset:
             total.update(f"{item.key}\0{item.split}\0{content}\n".encode())
             if item.group != _named_group(item.key):
                 total.update(f"{item.key}\0group\0{item.group}\n".encode())
+            if item.truth not in ("", PurePath(item.key).parent.name):
+                total.update(f"{item.key}\0truth\0{item.truth}\n".encode())
         for path in (*annotation_files(self.root), *use_files(self.root)):
             content = hashlib.sha256(path.read_bytes()).hexdigest()
             total.update(f"{path.name}\0annotations\0{content}\n".encode())
+        if self.profiled and self.decoding.colour == "convert":
+            total.update(f"colour\0convert\0{self.decoding.intent}\n".encode())
+        if self.decoding.levels != LEVELS:
+            total.update(f"levels\0{self.decoding.levels}\n".encode())
         return total.hexdigest()
 
 
-def open_folder(component: Component, folder: Path) -> FolderDataset:
+def open_folder(component: Component, folder: Path, version: int = 1) -> FolderDataset:
     """Read the names and the headers of all pictures below `path`.
+
+    `version` is that of decoding (`stimuli.datasets.DECODING`). From 2 on colour profiles are followed unless
+    the study says otherwise, greys of 16 bits that use a part of their levels are refused unless it says how
+    many they have, names of classes are in Unicode NFC, and .avif is read, .heic with its plug-in.
 
     Raises BadSpec for a missing folder, fewer than two classes, a class with a single picture, and a file
     that is no readable picture or is larger than MAX_PIXELS; for a group or a picture in model/ that is in
@@ -152,86 +212,50 @@ def open_folder(component: Component, folder: Path) -> FolderDataset:
         raise BadSpec(
             f'dataset folder: there is no folder "{root}"; put one folder of pictures per class there'
         )
+    suffixes = DRAFT_SUFFIXES if version > 1 else SUFFIXES
     has_sides = all((root / split).is_dir() for split in SPLITS)
     if not has_sides:
         _refuse_one_side(root)
+        _refuse_other_splits(root)
     if has_sides:
-        items = tuple(item for split in SPLITS for item in _read_tree(root, root / split, split))
+        items = tuple(item for split in SPLITS for item in _read_tree(root, root / split, split, suffixes))
     else:
-        items = _read_tree(root, root, "people")
-    for item in items:
-        _check_header(root / item.key)
+        items = _read_tree(root, root, "people", suffixes)
+    paths = [root / item.key for item in items]
+    colour = params.colour or ("convert" if version > 1 else "numbers")
+    decoding = Decoding(colour, params.intent, params.levels or LEVELS)
+    profiled = frozenset(check_pictures(paths, decoding))
+    if version > 1:
+        items = tuple(replace(item, truth=normalize("NFC", item.truth)) for item in items)
+    if version > 1 or params.levels is not None:
+        check_levels(paths, params.levels)
     contents = _equal_files(root, items)
     if has_sides:
         _check_apart(items, contents)
-    items = with_uses(root, _joined(items, contents))
+    items = with_uses(root, _join_groups(items, contents))
     check_uses(items)
     if not has_sides:
         items = _share_out(items, params.people_share)
-    annotations = read_annotations(root, [item.key for item in items], lambda key: _upright_size(root / key))
-    unread = _unread(root, [root / split for split in SPLITS] if has_sides else [root])
+    annotations = read_annotations(root, [item.key for item in items], lambda key: upright_size(root / key))
+    unread = _unread(root, [root / split for split in SPLITS] if has_sides else [root], suffixes)
     labels = tuple(sorted({item.truth for item in items} - {""}))
-    return FolderDataset(root, labels, items, annotations, unread, None if has_sides else params.people_share)
-
-
-def read_picture(path: Path) -> Pixels:
-    """One file as RGB, uint8 (H, W, 3): upright, flattened on white, without metadata.
-
-    Raises BadSpec that names the file if it is damaged, and the limit if it is too large.
-    """
-    _check_header(path)
-    try:
-        with Image.open(path) as picture:
-            upright = ImageOps.exif_transpose(picture)
-            if upright.mode in {"RGBA", "LA", "PA"} or "transparency" in upright.info:
-                upright = upright.convert("RGBA")
-                ground = Image.new("RGBA", upright.size, "white")
-                upright = Image.alpha_composite(ground, upright)
-            return np.asarray(_eight_bit(upright).convert("RGB"), dtype=np.uint8).copy()
-    except (OSError, SyntaxError, ValueError) as error:
-        raise BadSpec(f'the picture "{path}" cannot be read ({error}); replace or remove it') from error
-
-
-def _eight_bit(picture: Image.Image) -> Image.Image:
-    """16-bit greys scaled to 8 bit; Pillow's own conversion would clip everything above 255 to white."""
-    if not picture.mode.startswith("I"):
-        return picture
-    return Image.fromarray((np.asarray(picture, dtype=np.float64) / 257).clip(0, 255).astype(np.uint8))
-
-
-def _check_header(path: Path) -> None:
-    try:
-        with Image.open(path) as picture:
-            width, height = picture.size
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise BadSpec(_too_large(path, "far more")) from error
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
-        raise BadSpec(f'the picture "{path}" cannot be read; replace or remove it') from error
-    if width * height > MAX_PIXELS:
-        raise BadSpec(_too_large(path, f"{width} x {height}"))
-    if min(width, height) < MIN_SIDE_PX:
-        raise BadSpec(
-            f'the picture "{path}" is {width} x {height} pixels; at least {MIN_SIDE_PX} '
-            "on each side are needed"
-        )
-
-
-def _upright_size(path: Path) -> Size:
-    """Width and height in pixels of the picture as `read_picture` gives it."""
-    with Image.open(path) as picture:
-        width, height = picture.size
-        return (height, width) if picture.getexif().get(ORIENTATION) in SIDEWAYS else (width, height)
-
-
-def _too_large(path: Path, size: str) -> str:
-    return f'the picture "{path}" has {size} pixels, the limit is {MAX_PIXELS:,}; scale it down'
+    return FolderDataset(
+        root,
+        labels,
+        items,
+        annotations,
+        unread,
+        None if has_sides else params.people_share,
+        decoding,
+        tuple(item.key for item in items if root / item.key in profiled),
+    )
 
 
 def _refuse_one_side(root: Path) -> None:
     """BadSpec if model/ or people/ stands alone: a folder of that name with folders in it, and no picture."""
     for split, other in (SPLITS, SPLITS[::-1]):
         place = root / split
-        if not any(p.is_dir() for p in _entries(place)) or any(_is_picture(p) for p in _entries(place)):
+        if not _holds_class_folders(place):
             continue
         raise BadSpec(
             f'dataset folder: "{root}" has {split}/ and no {other}/: put {other}/ beside it, with the same '
@@ -240,7 +264,23 @@ def _refuse_one_side(root: Path) -> None:
         )
 
 
-def _read_tree(root: Path, place: Path, split: Split) -> tuple[Item, ...]:
+def _refuse_other_splits(root: Path) -> None:
+    """BadSpec if sides have the names that others give them: they would count as classes."""
+    sides = [place.name for place in own_entries(root) if place.name.lower() in OTHER_SPLITS]
+    sides = [name for name in sorted(sides, key=str.lower) if _holds_class_folders(root / name)]
+    if not sides:
+        return
+    remedy = "call the one that the model learnt from model/ and the one that people see people/"
+    others = ", and put the others elsewhere" if len(sides) > 2 else ""
+    named = " and ".join(f"{name}/" for name in sides)
+    raise BadSpec(
+        f'dataset folder: "{root}" has {named} '
+        f"with class folders in them: {remedy}{others}; or, if the model was trained elsewhere, put the "
+        f'class folders of one into "{root}" itself and set people_share = 1.0'
+    )
+
+
+def _read_tree(root: Path, place: Path, split: Split, suffixes: Collection[str]) -> tuple[Item, ...]:
     classes = _class_folders(place)
     if len(classes) < MIN_CLASSES:
         named = f" ({', '.join(entry.name for entry in classes)})" if classes else ""
@@ -249,15 +289,15 @@ def _read_tree(root: Path, place: Path, split: Split) -> tuple[Item, ...]:
                 [
                     f'dataset folder: "{place}" holds {len(classes)} class folder(s){named}, at least '
                     f"{MIN_CLASSES} are needed; make one folder per class",
-                    *_said_of_unread(_unread(place, [place])),
+                    *_said_of_unread(_unread(place, [place], suffixes)),
                 ]
             )
         )
-    return tuple(item for entry in classes for item in _read_class(root, entry, split))
+    return tuple(item for entry in classes for item in _read_class(root, entry, split, suffixes))
 
 
-def _read_class(root: Path, place: Path, split: Split) -> list[Item]:
-    names = sorted(p.name for p in place.iterdir() if _is_picture(p))
+def _read_class(root: Path, place: Path, split: Split, suffixes: Collection[str]) -> list[Item]:
+    names = [p.name for p in own_entries(place) if _is_picture(p, suffixes)]
     if len(names) < MIN_PER_CLASS:
         raise BadSpec(
             "; ".join(
@@ -265,7 +305,7 @@ def _read_class(root: Path, place: Path, split: Split) -> list[Item]:
                     f'dataset folder: class "{place.name}" has {len(names)} picture(s) in "{place}", at '
                     f"least {MIN_PER_CLASS} are needed; add pictures ({', '.join(sorted(SUFFIXES))}) or "
                     "remove the folder",
-                    *_said_of_unread(Counter(map(_kind, _not_pictures(place)))),
+                    *_said_of_unread(Counter(map(_kind, _not_pictures(place, suffixes)))),
                 ]
             )
         )
@@ -274,34 +314,39 @@ def _read_class(root: Path, place: Path, split: Split) -> list[Item]:
 
 
 def _class_folders(place: Path) -> list[Path]:
-    return sorted(entry for entry in place.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    return [entry for entry in own_entries(place) if entry.is_dir()]
 
 
-def _entries(place: Path) -> list[Path]:
-    return list(place.iterdir()) if place.is_dir() else []
+def _holds_class_folders(place: Path) -> bool:
+    """Whether it is a folder with folders in it, and no picture."""
+    entries = own_entries(place) if place.is_dir() else []
+    return any(p.is_dir() for p in entries) and not any(map(_is_picture, entries))
 
 
-def _is_picture(path: Path) -> bool:
-    return path.suffix.lower() in SUFFIXES and path.is_file()
+def _is_picture(path: Path, suffixes: Collection[str] = DRAFT_SUFFIXES) -> bool:
+    return path.suffix.lower() in suffixes and not is_foreign(PurePath(path.name)) and path.is_file()
 
 
-def _not_pictures(place: Path) -> list[Path]:
-    return [path for path in place.iterdir() if not _is_picture(path)]
+def _not_pictures(place: Path, suffixes: Collection[str]) -> list[Path]:
+    return [path for path in place.iterdir() if not _is_picture(path, suffixes)]
 
 
-def _unread(root: Path, sides: Sequence[Path]) -> dict[str, int]:
+def _unread(root: Path, sides: Sequence[Path], suffixes: Collection[str]) -> dict[str, int]:
     """Kind -> number of what lies in the class folders and is no picture, and of the files beside them."""
-    beside = {path for place in {root, *sides} for path in place.iterdir() if path.is_file()}
-    within = [path for side in sides for folder in _class_folders(side) for path in _not_pictures(folder)]
+    entries = {path for place in {root, *sides} for path in place.iterdir()}
+    beside = {path for path in entries if path.is_file() or is_foreign(PurePath(path.name))}
+    within = [
+        path for side in sides for folder in _class_folders(side) for path in _not_pictures(folder, suffixes)
+    ]
     tables = (*annotation_files(root), *use_files(root))
     return dict(Counter(map(_kind, [*within, *beside.difference(tables)])))
 
 
 def _kind(path: Path) -> str:
     """The suffix of a file, or what else it is known by."""
-    if path.is_dir():
-        return "folder"
-    return path.name if path.name in SYSTEM_FILES else path.suffix.lower() or path.name
+    if is_foreign(PurePath(path.name)):
+        return foreign_kind(path.name)
+    return "folder" if path.is_dir() else path.suffix.lower() or path.name
 
 
 def _said_of_unread(unread: Mapping[str, int]) -> tuple[str, ...]:
@@ -309,10 +354,12 @@ def _said_of_unread(unread: Mapping[str, int]) -> tuple[str, ...]:
         return ()
     kinds = sorted(unread.items(), key=lambda kind: (-kind[1], kind[0]))
     count = sum(unread.values())
+    remedy = '; save .heic as .jpg or .png, or run pip install "legible[heic]"'
+    saved = remedy if unread.keys() & HEIC else ""
     return (
         f"{count} {'file is' if count == 1 else 'files are'} not read: "
         f"{', '.join(f'{n} {kind}' for kind, n in kinds)}; "
-        f"pictures are {', '.join(sorted(SUFFIXES))} in class folders",
+        f"pictures are {', '.join(sorted(SUFFIXES))} in class folders{saved}",
     )
 
 
@@ -334,7 +381,7 @@ def _equal_files(root: Path, items: Sequence[Item]) -> dict[str, str]:
     }
 
 
-def _joined(items: Sequence[Item], contents: dict[str, str]) -> tuple[Item, ...]:
+def _join_groups(items: Sequence[Item], contents: dict[str, str]) -> tuple[Item, ...]:
     """Pictures with equal bytes, and their whole groups, under the name of the first one's group."""
     marks: list[list[Hashable]] = [
         [("group", item.group), ("content", contents.get(item.key, item.key))] for item in items
@@ -360,9 +407,8 @@ def _check_apart(items: Sequence[Item], contents: dict[str, str]) -> None:
                 torn.append(f'"{other.key}" and "{item.key}" are {mark[0]}')
                 break
     if torn:
-        more = f", and {len(torn) - MAX_NAMED} more" if len(torn) > MAX_NAMED else ""
         raise BadSpec(
-            f"dataset folder: pictures of model/ are in people/ too ({'; '.join(torn[:MAX_NAMED])}{more}); "
+            f"dataset folder: pictures of model/ are in people/ too ({first_of(torn)}); "
             f'keep each on one side, or give groups that differ other names before "{GROUP_MARK}"'
         )
 

@@ -4,7 +4,7 @@ A table (.csv, or .tsv without any quoting) has the columns `text` and `label`, 
 names, and may have `split` and `group`. The probing format has no header and three fields: tr, va or te, TAB,
 label, TAB, sentence [Conneau et al. 2018]. What the study calls a table without a header is read as .tsv
 under any other name, such as SST's sentiment-train [Conneau and Kiela 2018]. A corpus of two files has the
-texts that people read in the second. Files are UTF-8; texts become Unicode NFC.
+texts that people read in the second. Files are UTF-8; texts become Unicode NFC, C1 control characters spaces.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import re
 import unicodedata
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,7 +23,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from stimuli.errors import BadSpec
+from stimuli.datasets.text_lines import TextLine, once_per_side, said_of_labels, said_of_reading
+from stimuli.errors import BadSpec, Faults, first_of
 from stimuli.registry import Params, read_params
 from stimuli.spec import Component
 from stimuli.types import Item, Split
@@ -35,7 +38,11 @@ SPLIT_NAMES: dict[str, Split] = {
 MIN_PER_CLASS = 2
 MAX_BYTES = 200_000_000
 MAX_CHARACTERS = 5_000
-MAX_NAMED = 3
+C1 = re.compile("[\x80-\x9f]")
+"""No text means them: they are what is left of quotation marks that were decoded twice."""
+FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+BROKEN = re.compile("[\udc80-\udcff]")
+"""What stands for bytes that are no UTF-8."""
 
 
 class LinesParams(Params):
@@ -56,30 +63,11 @@ class LinesParams(Params):
     header: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """One text as the file has it; `number` counts lines from 1, and `file` is empty for the first file."""
-
-    number: int
-    text: str
-    label: str
-    split: Split | None
-    group: str
-    file: str = ""
-
-    @property
-    def key(self) -> str:
-        return f"{'people' if self.file else 'line'}-{self.number:06d}"
-
-    @property
-    def place(self) -> str:
-        return f"{self.number} of {self.file}" if self.file else str(self.number)
-
-
 @dataclass(frozen=True)
 class LinesDataset:
     """Texts of a file. Labels stand in the order of their numbers if all are numbers, else of the alphabet,
-    before `names` are given. `people_share` is None if the file has a split.
+    before `names` are given. `people_share` is None if the file has a split. `notes` tell what was left out
+    or read otherwise than it stands there, `doubted` what was hardly meant.
 
     A key is the line's number, with "people" before it in a second file. The group is the file's; texts that
     are equal but for case and spaces are of one group too, and no group stands on both sides.
@@ -89,11 +77,13 @@ class LinesDataset:
     all_items: tuple[Item, ...]
     texts: dict[str, str]
     people_share: float | None = None
+    notes: tuple[str, ...] = ()
+    doubted: tuple[str, ...] = ()
 
     @property
     def told(self) -> tuple[str, ...]:
-        """Which texts are whose, if the file does not say so."""
-        return said_of_sides(self.all_items, "texts", self.people_share)
+        """Which texts are whose, if the file does not say so, and what was left out or read as spaces."""
+        return (*said_of_sides(self.all_items, "texts", self.people_share), *self.notes)
 
     @property
     def grouping(self) -> str:
@@ -123,20 +113,22 @@ class LinesDataset:
 
 
 def open_lines(component: Component, folder: Path) -> LinesDataset:
-    """Read the file.
+    """Read the file. A text that stands on both sides of the file's split leaves the side of people, and both
+    if its labels differ: `told` counts them.
 
-    Raises BadSpec, with the line's number, for what is no UTF-8, wrong columns, a text that is empty or
-    longer than MAX_CHARACTERS, and a split that is not known or divides a group; for fewer than two classes,
-    or a class with a single text; if the split leaves people without a class; and if people_share is below 1
-    and leaves a class on one side alone.
+    Raises BadSpec, with the number of lines and the first three, for what is no UTF-8, wrong columns, a text
+    that is empty, longer than MAX_CHARACTERS or has control characters, and a split that is not known or
+    divides a group; for fewer than two classes, or a class with a single text; if the split leaves people
+    without a class; and if people_share is below 1 and leaves a class on one side alone.
     """
     params = read_params(component, LinesParams, "dataset")
     path = (folder / params.path).resolve()
-    lines = _read_all(path, folder, params)
-    labels, groups = _labels(path, lines), _groups(lines)
-    is_split = any(line.split for line in lines)
+    read = _read_all(path, folder, params)
+    is_split = any(line.split for line in read)
+    lines, left_out = once_per_side(read) if is_split else (read, ())
+    labels, groups = _labels(path, lines, left_out), _groups(lines)
     if is_split:
-        splits = _by_file(path, lines, groups)
+        splits = _by_file(path, lines, groups, left_out)
     else:
         splits = _by_share(lines, groups, params)
         check_sides(
@@ -156,10 +148,12 @@ def open_lines(component: Component, folder: Path) -> LinesDataset:
     named = tuple(params.names.get(label, label) for label in labels)
     if len(set(named)) < len(named):
         raise BadSpec(f"names: two labels would be called the same ({', '.join(named)}); choose other names")
-    return LinesDataset(named, items, texts, None if is_split else params.people_share)
+    notes = (*left_out, *said_of_reading(read))
+    share = None if is_split else params.people_share
+    return LinesDataset(named, items, texts, share, notes, said_of_labels(lines))
 
 
-def _read_all(path: Path, folder: Path, params: LinesParams) -> list[_Line]:
+def _read_all(path: Path, folder: Path, params: LinesParams) -> list[TextLine]:
     """The lines of the file; of two files those of the model and then those of people."""
     lines = _read(path, params)
     if not params.people_path:
@@ -171,23 +165,26 @@ def _read_all(path: Path, folder: Path, params: LinesParams) -> list[_Line]:
             f'dataset lines: "{path.name}" or "{second.name}" has a split of its own, but people_path says '
             "whose texts are whose; remove the column split, or people_path"
         )
-    of_model: list[_Line] = [replace(line, split="model") for line in lines]
+    of_model: list[TextLine] = [replace(line, split="model") for line in lines]
     return [*of_model, *(replace(line, split="people") for line in theirs)]
 
 
-def _read(path: Path, params: LinesParams) -> list[_Line]:
+def _read(path: Path, params: LinesParams) -> list[TextLine]:
     content = _content(path)
+    faults = _faults(path)
     first = content.partition("\n")[0].rstrip("\r").split("\t")
     if len(first) == 3 and first[0] in PROBING and set(first[1:]) != {"text", "label"}:
-        lines = list(_probing(path, content))
+        rows = _probing(content, faults)
     elif path.suffix in {".csv", ".tsv"} or not params.header:
-        lines = list(_table(path, content, params))
+        rows = _table(path, content, params, faults)
     else:
         raise BadSpec(
             f'dataset lines: "{path.name}" is no .csv or .tsv, and its first line is not of the form '
             "tr TAB label TAB sentence; write one of them. A table of fields with tabs between them and no "
             'names of columns: header = false, text_column = "1", label_column = "2"'
         )
+    lines = [_check_line(number, fields, faults) for number, fields in rows]
+    faults.refuse()
     if not lines:
         raise BadSpec(f'dataset lines: "{path.name}" holds no texts; write one per line')
     return lines
@@ -203,93 +200,117 @@ def _content(path: Path) -> str:
         data = path.read_bytes()
     except OSError as error:
         raise BadSpec(f'dataset lines: "{path}" cannot be read ({error.strerror}); check path') from error
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        number = data[: error.start].count(b"\n") + 1
-        raise _fault(path, number, "is not UTF-8; save the file as UTF-8") from None
+    content = data.decode("utf-8-sig", "surrogateescape")
+    faults = _faults(path)
+    if BROKEN.search(content):
+        for number, line in enumerate(content.split("\n"), 1):
+            if broken := BROKEN.search(line):
+                byte = f"byte 0x{ord(broken[0]) - 0xDC00:02X}"
+                faults.add("not in UTF-8", "save the file as UTF-8", str(number), byte)
+    faults.refuse()
+    return content
 
 
-def _fault(path: Path, number: int, what: str) -> BadSpec:
-    return BadSpec(f'dataset lines: "{path.name}", line {number} {what}')
+def _faults(path: Path) -> Faults:
+    return Faults(f'dataset lines: "{path.name}" has', "line")
 
 
-def _probing(path: Path, content: str) -> Iterator[_Line]:
+def _probing(content: str, faults: Faults) -> Iterator[tuple[int, dict[str, str]]]:
     for number, raw in enumerate(io.StringIO(content), 1):
         line = raw.rstrip("\r\n")
         if not line:
             continue
         fields = line.split("\t")
-        if len(fields) != 3:
-            raise _fault(path, number, f"has {len(fields)} fields; three are needed: split, label, sentence")
-        yield _checked(path, number, {"split": fields[0], "label": fields[1], "text": fields[2]})
+        if len(fields) == 3:
+            yield number, {"split": fields[0], "label": fields[1], "text": fields[2]}
+        else:
+            faults.add(
+                "without three fields (split, label, sentence)",
+                "put one tab between them and none into the sentence",
+                str(number),
+                f"{len(fields)} field{'s' * (len(fields) != 1)}",
+            )
 
 
-def _table(path: Path, content: str, params: LinesParams) -> Iterator[_Line]:
-    if path.suffix != ".csv":
+def _table(
+    path: Path, content: str, params: LinesParams, faults: Faults
+) -> Iterator[tuple[int, dict[str, str]]]:
+    is_quoted = path.suffix == ".csv"
+    if not is_quoted:
         reader = csv.reader(io.StringIO(content, newline=""), delimiter="\t", quoting=csv.QUOTE_NONE)
     else:
         reader = csv.reader(io.StringIO(content, newline=""), strict=True)
-    header: list[str] = []
-    number = 1
+    mark = "put quotation marks around a text with commas" if is_quoted else "take tabs out of the texts"
+    columns: dict[str, int] = {}
+    width, number = 0, 1
     try:
         for fields in reader:
-            if not header:
-                header = _header(path, fields, params)
+            if not columns:
+                columns, width = _columns(path, fields, params), len(fields)
                 if params.header:
                     number = reader.line_num + 1
                     continue
-            if fields:
-                if len(fields) != len(header):
-                    raise _fault(path, number, f"has {len(fields)} fields; the header has {len(header)}")
-                row = dict(zip(header, fields, strict=True))
-                known: dict[str, str] = {name: row[name] for name in ("split", "group") if name in row}
-                known |= {"text": row[params.text_column], "label": row[params.label_column]}
-                yield _checked(path, number, known)
+            if len(fields) == width:
+                row = {name: fields[at] for name, at in columns.items()}
+                yield number, row | ({"folded": "yes"} if reader.line_num > number else {})
+            elif fields:
+                what = f"with another number of fields than the first line's {width}"
+                faults.add(what, f"{mark}, or add what is missing", str(number), f"{len(fields)}")
             number = reader.line_num + 1
     except csv.Error as error:
-        raise _fault(path, number, f"cannot be read ({error}); check its quotation marks") from None
+        raise BadSpec(
+            f'dataset lines: "{path.name}", line {number} cannot be read ({error}); check its quotation marks'
+        ) from None
 
 
-def _header(path: Path, fields: list[str], params: LinesParams) -> list[str]:
-    """The names of the columns; their numbers from 1 if the file has no names."""
+def _columns(path: Path, fields: list[str], params: LinesParams) -> dict[str, int]:
+    """The places of the columns that are read, by what they hold. Other columns may be called anything."""
     header = (
         [name.strip() for name in fields] if params.header else [str(at + 1) for at in range(len(fields))]
     )
-    wanted = (params.text_column, params.label_column)
-    if wanted[0] == wanted[1] or set(wanted) - set(header) or len(set(header)) < len(header):
-        has = f"names the columns {', '.join(header)}" if params.header else f"has {len(header)} columns"
-        raise _fault(
-            path,
-            1,
-            f"{has}; {wanted[0]} and {wanted[1]} are needed (text_column and label_column name others), "
-            "split and group may be there, each once",
+    counts = Counter(header)
+    wanted = {"text": params.text_column, "label": params.label_column}
+    more = {name: name for name in ("split", "group") if counts[name]}
+    if wanted["text"] == wanted["label"] or any(counts[name] != 1 for name in (wanted | more).values()):
+        unnamed = f" and {counts['']} without a name" if counts[""] else ""
+        names = ", ".join(filter(None, header))
+        has = f"names the columns {names}{unnamed}" if params.header else f"has {len(header)} columns"
+        raise BadSpec(
+            f'dataset lines: "{path.name}", line 1 {has}; {wanted["text"]} and {wanted["label"]} are needed '
+            "(text_column and label_column name others), split and group may be there, each once"
         )
-    return header
+    return {what: header.index(name) for what, name in (wanted | more).items()}
 
 
-def _checked(path: Path, number: int, fields: dict[str, str]) -> _Line:
-    text = unicodedata.normalize("NFC", fields["text"]).strip()
+def _check_line(number: int, fields: dict[str, str], faults: Faults) -> TextLine:
+    text, spaced = C1.subn(" ", unicodedata.normalize("NFC", fields["text"]).strip())
+    text = text.strip()
     label = unicodedata.normalize("NFC", fields["label"]).strip()
-    if not text or not label:
-        raise _fault(path, number, f"has no {'label' if text else 'text'}; fill it in or remove the line")
+    for what, cell in (("text", text), ("label", label)):
+        if not cell:
+            faults.add(f"without a {what}", "fill it in or remove the line", str(number))
     if len(text) > MAX_CHARACTERS:
-        raise _fault(path, number, f"has {len(text)} characters, the limit is {MAX_CHARACTERS}; shorten it")
-    if any(unicodedata.category(letter) == "Cc" and letter not in "\n\t\r" for letter in text):
-        raise _fault(path, number, "has a control character; remove it")
+        what = f"with more than {MAX_CHARACTERS:,} characters"
+        faults.add(what, "shorten it", str(number), f"{len(text):,}")
+    if letters := sorted(set(FORBIDDEN.findall(text))):
+        # Control characters have no names in Unicode but these labels.
+        said = ", ".join(f"U+{ord(letter):04X} <control-{ord(letter):04X}>" for letter in letters)
+        faults.add("with control characters", "put a space in the place of each", str(number), said)
     word = fields.get("split", "").strip()
     if "split" in fields and word not in SPLIT_NAMES:
-        raise _fault(path, number, f'has the split "{word}"; known are {", ".join(SPLIT_NAMES)}')
-    return _Line(number, text, label, SPLIT_NAMES.get(word), fields.get("group", "").strip())
+        known = ", ".join(SPLIT_NAMES)
+        faults.add("with a split that is not known", f"known are {known}", str(number), f'"{word}"')
+    group = fields.get("group", "").strip()
+    return TextLine(number, text, label, SPLIT_NAMES.get(word), group, spaced, "folded" in fields)
 
 
-def _groups(lines: Sequence[_Line]) -> list[str]:
+def _groups(lines: Sequence[TextLine]) -> list[str]:
     """The name of each line's group: lines that share a group or a text are together, also indirectly through
     others. A group is called after its first line.
     """
     marks = []
     for line in lines:
-        line_marks = [("text", " ".join(line.text.casefold().split()))]
+        line_marks = [("text", line.mark)]
         marks.append([*line_marks, ("group", line.group)] if line.group else line_marks)
     return [lines[at].key for at in first_alike(marks)]
 
@@ -314,30 +335,36 @@ def first_alike(marks: Sequence[Iterable[Hashable]]) -> list[int]:
     return [lead(at) for at in range(len(marks))]
 
 
-def _by_file(path: Path, lines: Sequence[_Line], groups: Sequence[str]) -> list[Split]:
+def _by_file(
+    path: Path, lines: Sequence[TextLine], groups: Sequence[str], left_out: Sequence[str]
+) -> list[Split]:
     """The file's own split. BadSpec if it divides a group, or leaves people without a class."""
-    seen: dict[str, _Line] = {}
-    torn = []
+    seen: dict[str, TextLine] = {}
+    torn: dict[str, str] = {}
     for line, group in zip(lines, groups, strict=True):
         other = seen.setdefault(group, line)
         if other.split != line.split:
-            torn.append(f"{other.place} and {line.place}")
+            torn.setdefault(group, f"{other.place} and {line.place}")
     if torn:
-        more = f" and {len(torn) - MAX_NAMED} more" if len(torn) > MAX_NAMED else ""
         raise BadSpec(
-            f'dataset lines: "{path.name}" has the same text or group on both sides of its split (lines '
-            f"{', '.join(torn[:MAX_NAMED])}{more}); remove one of each, or the column split or people_path"
+            f'dataset lines: "{path.name}" has {len(torn)} group{"s" * (len(torn) > 1)} on both sides of its '
+            f"split (lines {first_of(list(torn.values()))}); put each on one side, or remove the column "
+            "group, split or people_path"
         )
     of_people = {line.label for line in lines if line.split == "people"}
     if missing := sorted({line.label for line in lines} - of_people):
         raise BadSpec(
             f'dataset lines: the split of "{path.name}" has no text of class "{missing[0]}" for people '
-            "(te, test or people); add some, or remove the column split or people_path"
+            f"(te, test or people){_after(left_out)}; add some, or remove the column split or people_path"
         )
     return [line.split or "people" for line in lines]
 
 
-def _by_share(lines: Sequence[_Line], groups: Sequence[str], params: LinesParams) -> list[Split]:
+def _after(left_out: Sequence[str]) -> str:
+    return f", because {'; '.join(left_out)}" if left_out else ""
+
+
+def _by_share(lines: Sequence[TextLine], groups: Sequence[str], params: LinesParams) -> list[Split]:
     """Per class, the groups with the smallest hashes go to the people, whole: at least one, and not all
     unless all are asked for. Groups of several classes can still empty a side: see `check_sides`.
     """
@@ -390,10 +417,8 @@ def said_of_sides(items: Sequence[Item], words: str, people_share: float | None)
     )
 
 
-def _labels(path: Path, lines: Sequence[_Line]) -> tuple[str, ...]:
-    counts: dict[str, int] = {}
-    for line in lines:
-        counts[line.label] = counts.get(line.label, 0) + 1
+def _labels(path: Path, lines: Sequence[TextLine], left_out: Sequence[str]) -> tuple[str, ...]:
+    counts = Counter(line.label for line in lines)
     few = [label for label, count in counts.items() if count < MIN_PER_CLASS]
     if len(counts) < 2 or few:
         content = (
@@ -401,7 +426,7 @@ def _labels(path: Path, lines: Sequence[_Line]) -> tuple[str, ...]:
         )
         raise BadSpec(
             f'dataset lines: "{path.name}" holds {content}; at least 2 classes with '
-            f"{MIN_PER_CLASS} texts each are needed"
+            f"{MIN_PER_CLASS} texts each are needed{_after(left_out)}"
         )
     if all(label.isdecimal() for label in counts):
         return tuple(sorted(counts, key=int))

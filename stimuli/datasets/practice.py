@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
 import numpy as np
 from PIL import Image, ImageDraw
 
@@ -16,36 +20,9 @@ SENTENCE_EXAMPLES = 2
 GROUND = (242, 240, 235)
 WARM = (208, 96, 54)
 COOL = (38, 104, 156)
-SENTENCES: dict[str, dict[str, tuple[str, ...]]] = {
-    "en": {
-        "A": (
-            "A hen walks over the yard.",
-            "Behind the barn a donkey waits for its hay.",
-            "The cat lies on the wall in the sun.",
-            "In the evening the owl looks out of the tower.",
-        ),
-        "B": (
-            "An oak stands next to the bridge.",
-            "Along the path the tulips open their buds.",
-            "The ivy climbs up to the roof.",
-            "In the corner the moss covers every stone.",
-        ),
-    },
-    "de": {
-        "A": (
-            "Ein Huhn läuft über den Hof.",
-            "Hinter der Scheune wartet ein Esel auf sein Heu.",
-            "Die Katze liegt auf der Mauer in der Sonne.",
-            "Am Abend schaut die Eule aus dem Turm.",
-        ),
-        "B": (
-            "Eine Eiche steht neben der Brücke.",
-            "Am Weg öffnen die Tulpen ihre Knospen.",
-            "Der Efeu klettert bis zum Dach.",
-            "In der Ecke bedeckt das Moos jeden Stein.",
-        ),
-    },
-}
+SENTENCES: dict[str, dict[str, list[str]]] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text("utf-8")
+)
 """Sentences by language and answer: an animal is A, a plant is B. All are of one tense, none holds an
 opinion."""
 
@@ -68,15 +45,17 @@ def practice_pictures(seed: int) -> list[tuple[str, Pixels, str]]:
     ]
 
 
-def practice_sentences(seed: int, language: str = "en") -> list[tuple[str, str, str]]:
+def practice_sentences(
+    seed: int, by_answer: Mapping[str, Sequence[str]] = SENTENCES["en"]
+) -> list[tuple[str, str, str]]:
     """Two examples, one of each answer, then four questions, two of each, as (name, text, answer "A" or "B").
 
-    The order and which sentences are the examples follow from the seed. The rule is in SENTENCES.
+    The order and which sentences are the examples follow from the seed. `by_answer` are at least three of A
+    and of B; the rule is in SENTENCES.
     """
     rng = np.random.default_rng([seed, 72])
     shuffled = {
-        answer: [str(text) for text in rng.permutation(texts)]
-        for answer, texts in SENTENCES[language].items()
+        answer: [str(text) for text in rng.permutation(list(texts))] for answer, texts in by_answer.items()
     }
     answers = [str(answer) for answer in rng.permutation(["A", "B"])]
     answers += [str(answer) for answer in rng.permutation(["A", "A", "B", "B"])]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from stimuli.explainers.base import Explainer, Kind, StudyItem, sign_of
-from stimuli.explainers.presets import completed
+from stimuli.explainers.other_library_presets import apply_preset
 from stimuli.registry import CORE, Table, read_params, written_out
 from stimuli.spec import Component, StimulusSpec
 
@@ -16,8 +16,8 @@ __all__ = [
     "EXPLAINERS",
     "RECORDED",
     "Explainer",
-    "bound",
-    "tied",
+    "bind_to_items",
+    "tie_to_answer",
     "check_explainer",
     "has_sign",
     "is_colour_mean",
@@ -32,10 +32,10 @@ EXPLAINERS: Table[type[Explainer]] = Table(
     "explainer",
     {
         # by the gradient
-        "saliency": "stimuli.explainers.gradients.gradient:Saliency",
-        "gradient_x_input": "stimuli.explainers.gradients.gradient:GradientXInput",
-        "integrated_gradients": "stimuli.explainers.gradients.gradient:IntegratedGradients",
-        "smooth_grad": "stimuli.explainers.gradients.gradient:SmoothGrad",
+        "saliency": "stimuli.explainers.gradients.pixel_gradients:Saliency",
+        "gradient_x_input": "stimuli.explainers.gradients.pixel_gradients:GradientXInput",
+        "integrated_gradients": "stimuli.explainers.gradients.pixel_gradients:IntegratedGradients",
+        "smooth_grad": "stimuli.explainers.gradients.pixel_gradients:SmoothGrad",
         "guided_backprop": "stimuli.explainers.gradients.guided:GuidedBackprop",
         "bcos": "stimuli.explainers.gradients.bcos:BCos",
         "lrp": "stimuli.explainers.gradients.lrp:Lrp",
@@ -60,11 +60,11 @@ EXPLAINERS: Table[type[Explainer]] = Table(
         "occlusion": "stimuli.explainers.perturbation.occlusion:Occlusion",
         "rise": "stimuli.explainers.perturbation.rise:Rise",
         "lime_image": "stimuli.explainers.perturbation.lime_image:LimeImage",
-        "shap_partition": "stimuli.explainers.perturbation.shap_image:ShapPartition",
+        "shap_partition": "stimuli.explainers.perturbation.partition_shap:ShapPartition",
         # by named concepts
-        "x_nesyl": "stimuli.explainers.concepts.heads:XNesyl",
-        "clip_linear": "stimuli.explainers.concepts.heads:ClipLinear",
-        "clip_qda": "stimuli.explainers.concepts.heads:ClipQda",
+        "x_nesyl": "stimuli.explainers.concepts.head_methods:XNesyl",
+        "clip_linear": "stimuli.explainers.concepts.head_methods:ClipLinear",
+        "clip_qda": "stimuli.explainers.concepts.head_methods:ClipQda",
         "lime_cbm": "stimuli.explainers.concepts.concept_surrogates:LimeCbm",
         "shap_cbm": "stimuli.explainers.concepts.concept_surrogates:ShapCbm",
         "rise_cbm": "stimuli.explainers.concepts.concept_surrogates:RiseCbm",
@@ -74,11 +74,11 @@ EXPLAINERS: Table[type[Explainer]] = Table(
         "input_gradient_text": "stimuli.explainers.text.methods:InputGradientText",
         "random_text": "stimuli.explainers.text.methods:RandomText",
         # made elsewhere
-        "recorded": "stimuli.explainers.recorded:Recorded",
+        "recorded": "stimuli.explainers.recorded:RecordedParams",
         # controls
         "none": "stimuli.explainers.controls.methods:NoMap",
         "random": "stimuli.explainers.controls.methods:Random",
-        "permuted": "stimuli.explainers.controls.methods:Permuted",
+        "permuted": "stimuli.explainers.controls.methods:PermutedMap",
         "smooth_random": "stimuli.explainers.controls.smooth:SmoothRandom",
         "other_item": "stimuli.explainers.controls.borrowed:OtherItem",
         "other_class": "stimuli.explainers.controls.borrowed:OtherClass",
@@ -110,7 +110,7 @@ def open_explainer(component: Component) -> Explainer:
     BadSpec lists the known names (with the closest match), presets or parameters, and for a value its limits.
     """
     name = EXPLAINERS.stored_name(component.name)
-    return read_params(completed(name, component), EXPLAINERS.load(name), "explainer")
+    return read_params(apply_preset(name, component), EXPLAINERS.load(name), "explainer")
 
 
 def check_explainer(component: Component) -> Component:
@@ -160,7 +160,9 @@ def is_colour_mean(component: Component) -> bool:
     return name in COLOUR_MEANS or (name == "captum" and params["channels"] == "mean")
 
 
-def bound(component: Component | None, items: Sequence[StudyItem], seed: int) -> list[Component | None]:
+def bind_to_items(
+    component: Component | None, items: Sequence[StudyItem], seed: int
+) -> list[Component | None]:
     """The method as it is set for each of a study's `items`, in their order: controls that show the map of
     another item or class name it. All other methods are set alike for all items.
     """
@@ -190,7 +192,7 @@ def is_recorded(component: Component) -> bool:
     return component.name in (RECORDED, f"{CORE}:{RECORDED}")
 
 
-def tied(spec: StimulusSpec) -> StimulusSpec:
+def tie_to_answer(spec: StimulusSpec) -> StimulusSpec:
     """The spec of a recorded explanation, tied to its item, model, answer and seed: the explanation cannot be
     made anew, so it must not stand for that of another answer, model or seed.
     """

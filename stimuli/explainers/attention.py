@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stimuli.errors import NotApplicable
 from stimuli.explainers.base import ByGradient
-from stimuli.explainers.inspection import once
-from stimuli.explainers.maps import enlarged, pixel_map
+from stimuli.explainers.hook_requirements import once
+from stimuli.explainers.maps import enlarge_map, pixel_map
 from stimuli.planner.asks import Steps
-from stimuli.planner.values import AttentionTrace, Subject, Traced
+from stimuli.planner.values import AttentionTrace, Subject, TraceAnswer
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import parameters
 from stimuli.types import Layout
@@ -39,9 +39,9 @@ class AttentionMethod(ByGradient):
         layout = _grid(predictor, len(traced.read))
         rows = self.combined(traced)[traced.read].mean(0)
         cells = rows[layout.prefix :].reshape(layout.height, layout.width)
-        return pixel_map(enlarged(cells.float(), subject.pixels), signed=self.has_sign())
+        return pixel_map(enlarge_map(cells.float(), subject.pixels), signed=self.has_sign())
 
-    def combined(self, traced: Traced) -> Tensor:
+    def combined(self, traced: TraceAnswer) -> Tensor:
         """How much of each token (columns) is in each of the last block's (rows), (T, T)."""
         raise NotImplementedError
 
@@ -56,7 +56,7 @@ class AttentionRollout(AttentionMethod):
 
     version: ClassVar[int] = 1
 
-    def combined(self, traced: Traced) -> Tensor:
+    def combined(self, traced: TraceAnswer) -> Tensor:
         import torch
 
         assert traced.attention is not None
@@ -77,7 +77,7 @@ class GenericAttention(AttentionMethod):
 
     version: ClassVar[int] = 1
 
-    def combined(self, traced: Traced) -> Tensor:
+    def combined(self, traced: TraceAnswer) -> Tensor:
         import torch
 
         assert traced.relevancy is not None

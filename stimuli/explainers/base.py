@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
 
 from stimuli.errors import NotApplicable
 
@@ -97,6 +97,16 @@ class AnyImage:
 
     def follow(self, operator: Operator) -> None:
         """Accept every number: what the planner answers is that of the subject."""
+
+
+class OfOutput:
+    """Of methods whose parameter `output` says which number they explain: that must be the study's."""
+
+    __slots__ = ()
+
+    def follow(self, operator: Operator) -> None:
+        """Raises NotApplicable for another number."""
+        follow_output(type(self).__name__, own_output(cast("Explainer", self)), operator)
 
 
 def refuse_operator(method: Explainer, name: str, operator: Operator) -> None:

@@ -16,13 +16,13 @@ from pydantic import Field
 
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers.base import Kind, require_gradient
-from stimuli.explainers.inspection import (
+from stimuli.explainers.hook_requirements import (
     explained_module,
     once,
     require_relu_modules,
     require_single_use,
 )
-from stimuli.explainers.maps import enlarged, pixel_map
+from stimuli.explainers.maps import enlarge_map, pixel_map
 from stimuli.planner.asks import OwnPasses, Steps
 from stimuli.planner.values import Operator, Subject
 from stimuli.predictors.interface import ImagePredictor
@@ -92,9 +92,9 @@ class Captum:
         made = self._class()
         if "neuron_selector" in signature(made.attribute).parameters:
             raise NotApplicable(f"captum's {self.method} explains a neuron, not a logit: name another method")
-        unknown = sorted(set(self._given()) - (self._known() - NOT_FROM_TEXT))
+        unknown = sorted(set(self._given_arguments()) - (self._known_arguments() - NOT_FROM_TEXT))
         if unknown:
-            takes = ", ".join(sorted(self._known() - NOT_FROM_TEXT)) or "none"
+            takes = ", ".join(sorted(self._known_arguments() - NOT_FROM_TEXT)) or "none"
             raise NotApplicable(
                 f"captum's {self.method} takes no argument {unknown[0]!r} from a text: it takes {takes}"
             )
@@ -155,10 +155,10 @@ class Captum:
             raise NotApplicable(f"captum has no method {self.method!r}{hint}")
         return getattr(attr, self.method)
 
-    def _given(self) -> dict[str, Any]:
+    def _given_arguments(self) -> dict[str, Any]:
         return {name: _tuples(value) for name, value in json.loads(self.arguments).items()}
 
-    def _known(self) -> set[str]:
+    def _known_arguments(self) -> set[str]:
         made = self._class()
         known = {*signature(made.__init__).parameters, *signature(made.attribute).parameters}
         if self.noise_tunnel:
@@ -179,18 +179,18 @@ class Captum:
         tensors = (*predictor.module.parameters(), *predictor.module.buffers())
         device = tensors[0].device if tensors else torch.device("cpu")
         grey = torch.full((3, predictor.input_px, predictor.input_px), 0.5, device=device)
-        self._attributed(predictor, Subject(0, "grey", 0, layer, grey))
+        self._attribution_map(predictor, Subject(0, "grey", 0, layer, grey))
 
     def _run(self, network: Network, subject: Subject) -> Tensor:
         """The map (H, W) on the device."""
-        with _counted(network):
+        with _count_forwards(network):
             on_device = replace(subject, image=subject.pixels.to(network.device))
-            return self._attributed(network.predictor, on_device)
+            return self._attribution_map(network.predictor, on_device)
 
-    def _attributed(self, predictor: ImagePredictor, subject: Subject) -> Tensor:
+    def _attribution_map(self, predictor: ImagePredictor, subject: Subject) -> Tensor:
         import torch
 
-        made, given = self._class(), self._given()
+        made, given = self._class(), self._given_arguments()
         image = subject.pixels[None].detach().clone().requires_grad_()
         for_making = {k: v for k, v in given.items() if k in signature(made.__init__).parameters}
         for_asking = {k: v for k, v in given.items() if k not in for_making}
@@ -223,7 +223,7 @@ class Captum:
     def _complete(self, asked: dict[str, Any], image: Tensor) -> None:
         import torch
 
-        if self.parts and "feature_mask" in self._known():
+        if self.parts and "feature_mask" in self._known_arguments():
             height, width = image.shape[2:]
             rows, columns = (torch.arange(side) * self.parts // side for side in (height, width))
             asked["feature_mask"] = (rows[:, None] * self.parts + columns).to(image.device)[None, None]
@@ -253,7 +253,7 @@ class Captum:
             plane = values.mean(0)
         else:
             plane = values.sum(0) if self.channels == "sum" else values.abs().amax(0)
-        return plane if plane.shape == pixels.shape[1:] else enlarged(plane, pixels)
+        return plane if plane.shape == pixels.shape[1:] else enlarge_map(plane, pixels)
 
 
 def _by_gradient() -> type:
@@ -300,7 +300,7 @@ def _repeatable(seed: int) -> Iterator[None]:
 
 
 @contextmanager
-def _counted(network: Network) -> Iterator[None]:
+def _count_forwards(network: Network) -> Iterator[None]:
     """Pictures that pass the network are put on its bill; backward passes are not seen."""
 
     def note(_module: nn.Module, inputs: Any) -> None:

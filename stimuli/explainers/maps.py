@@ -42,7 +42,7 @@ def pixel_map(values: Tensor, *, signed: bool, checks: Mapping[str, float] | Non
     return PixelAttribution(array, signed, dict(checks or {}))
 
 
-def enlarged(coarse: Tensor, like: Tensor) -> Tensor:
+def enlarge_map(coarse: Tensor, like: Tensor) -> Tensor:
     """A map (h, w) at the size of the picture `like` (3, H, W), bilinear with half-pixel centres."""
     from torch.nn import functional
 
@@ -50,7 +50,7 @@ def enlarged(coarse: Tensor, like: Tensor) -> Tensor:
     return fine[0, 0]
 
 
-def centred(predictor: ImagePredictor, subject: Subject) -> Tensor:
+def centre_picture(predictor: ImagePredictor, subject: Subject) -> Tensor:
     """The picture less the mean that the predictor takes off it, (3, H, W)."""
     mean = dict(predictor.module.named_buffers(recurse=False)).get("mean")
     return subject.pixels if mean is None else subject.pixels - mean[0].to(subject.pixels.device)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,16 @@ from torch import nn
 
 from stimuli.datasets import open_dataset
 from stimuli.errors import BadSpec, NotApplicable, ShapeMismatch, StimulusError
-from stimuli.explainers import RECORDED, bound, check_explainer, is_recorded, tied, version_of
+from stimuli.explainers import (
+    RECORDED,
+    bind_to_items,
+    check_explainer,
+    is_recorded,
+    tie_to_answer,
+    version_of,
+)
 from stimuli.explainers.targets import Target
-from stimuli.library.given import (
+from stimuli.library.inputs import (
     DEFAULT,
     Images,
     Many,
@@ -32,7 +39,7 @@ from stimuli.library.given import (
     Preprocess,
     Recipe,
     component_of,
-    named,
+    components_by_title,
     opened_of,
     pictures_of,
     recipe_of,
@@ -40,23 +47,23 @@ from stimuli.library.given import (
     target_of,
 )
 from stimuli.metrics import METRICS, SET_METRICS, check_metric, open_set_metric
-from stimuli.metrics.base import Entry, Measured
-from stimuli.metrics.described import describe_metric
+from stimuli.metrics.base import Entry, MetricValue
+from stimuli.metrics.metric_key import describe_metric
 from stimuli.pipeline import Bench, Order, scorings
 from stimuli.pipeline import explain as run_orders
 from stimuli.planner.arithmetic import arithmetic, make_repeatable
 from stimuli.predictors import TRAINING_KEYS, open_predictor
 from stimuli.predictors.base import TorchPredictor
 from stimuli.render import png
-from stimuli.render.draw import picture_of
-from stimuli.render.field import drawn_field
+from stimuli.render.attribution_field import drawn_field
+from stimuli.render.explanation_drawing import picture_of
 from stimuli.render.recipe import RenderSpec
 from stimuli.render.sheet import contact_sheet
 from stimuli.spec import Component, StimulusSpec
+from stimuli.spec_derivation import PredictedItem, Source, inapplicable, spec_for, survey
 from stimuli.store import MemoryStore
 from stimuli.store.files import keep_recorded, read_view
-from stimuli.survey import PredictedItem, Source, inapplicable, spec_for, survey
-from stimuli.types import Attribution, PixelAttribution, Pixels, Plane, Progress, silent
+from stimuli.types import Attribution, Dataset, PixelAttribution, Pixels, Plane, Progress, silent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,19 +124,24 @@ class ContactSheet:
 
 
 def open_model(
-    predictor: Named, folder: str | Path = ".", dataset: Named | None = None, progress: Progress = silent
+    predictor: Named,
+    folder: str | Path = ".",
+    dataset: Named | Dataset | None = None,
+    progress: Progress = silent,
 ) -> TorchPredictor:
     """The model that a table [[stimuli.predictors]] of study.toml names, for `explain`.
 
-    Files are looked for in `folder`. `dataset` names the pictures that a model which is trained on the spot
-    learns from, and the labels of one that does not name its own. Errors as `open_predictor` and
+    Files are looked for in `folder`. `dataset` names, or is, the pictures that a model which is trained on
+    the spot learns from, and the labels of one that does not name its own. Errors as `open_predictor` and
     `open_dataset`; BadSpec for a model of texts.
     """
     make_repeatable()
     component = component_of(predictor)
     if dataset is None and component.name in TRAINING_KEYS:
         raise BadSpec(f"predictor {component.name!r} is trained on the spot: name the pictures as dataset")
-    known = Pictures((), {}) if dataset is None else open_dataset(component_of(dataset), Path(folder))
+    known: Any = Pictures((), {}) if dataset is None else dataset
+    if isinstance(dataset, str | Mapping):
+        known = open_dataset(component_of(dataset), Path(folder))
     return refuse_texts(open_predictor(component, Path(folder), known, progress))
 
 
@@ -168,7 +180,7 @@ def explain(
     arithmetic()  # warns if that came too late
     predictor = opened_of(model, preprocess, labels, layer, token_prefix)
     pictures = pictures_of(images, predictor.labels)
-    asked = {title: check_explainer(component) for title, component in named(methods).items()}
+    asked = {title: check_explainer(component) for title, component in components_by_title(methods).items()}
     number = target_of(target, predictor.labels, [item.truth for item in pictures.items("people")])
     source = Source(pictures, predictor, predictor.key)
     _refuse(source, asked, number)
@@ -181,7 +193,7 @@ def explain(
         predicted=tuple(item.predicted for item in items),
         confidence=tuple(item.confidence for item in items),
         views=tuple(read_view(store, item.image_key) for item in items),
-        made=MappingProxyType(_made(specs, items, bench, progress)),
+        made=MappingProxyType(_make_attributions(specs, items, bench, progress)),
         specs=MappingProxyType(specs),
         bench=bench,
     )
@@ -202,12 +214,12 @@ def measure(
     import pandas as pd
 
     drawn = recipe_of(recipe)
-    asked = {title: check_metric(component) for title, component in named(metrics).items()}
+    asked = {title: check_metric(component) for title, component in components_by_title(metrics).items()}
     single = {title: component for title, component in asked.items() if component.name in METRICS}
-    values = _measured(result, single, drawn, progress)
+    values = _measure_stimuli(result, single, drawn, progress)
     for title, component in asked.items():
         if component.name in SET_METRICS:
-            values.update(_compared(result, title, component, drawn))
+            values.update(_compare_maps(result, title, component, drawn))
     rows = []
     for title, component in asked.items():
         about = describe_metric(component)
@@ -244,7 +256,7 @@ def with_maps(result: Explanations, maps: Mapping[str, NDArray[np.float32]]) -> 
         named = (Component(RECORDED, {"kind": "image", "digest": keep_recorded(result.bench.store, each)})
                  for each in made[title])  # fmt: skip
         specs[title] = tuple(
-            tied(replace(spec, explainer=component, version=version_of(component), packages=()))
+            tie_to_answer(replace(spec, explainer=component, version=version_of(component), packages=()))
             for spec, component in zip(first, named, strict=True)
         )
     return replace(result, made=MappingProxyType(made), specs=MappingProxyType(specs))
@@ -304,14 +316,14 @@ def _refuse(source: Source, asked: Mapping[str, Component], target: Target) -> N
 def _specs(
     component: Component, items: Sequence[PredictedItem], source: Source, seed: int, target: Target
 ) -> tuple[StimulusSpec, ...]:
-    set_ = bound(component, items, seed)
+    set_ = bind_to_items(component, items, seed)
     return tuple(
         spec_for(item, source, each, RenderSpec(), seed, target=target)
         for item, each in zip(items, set_, strict=True)
     )
 
 
-def _made(
+def _make_attributions(
     specs: Mapping[str, tuple[StimulusSpec, ...]],
     items: Sequence[PredictedItem],
     bench: Bench,
@@ -330,11 +342,11 @@ def _made(
     return {title: tuple(made[title, at] for at in range(len(each))) for title, each in specs.items()}
 
 
-Values = dict[tuple[str, str, int], tuple[Measured | None, str]]
+Values = dict[tuple[str, str, int], tuple[MetricValue | None, str]]
 """By method, metric and place: what was measured, or why there is nothing."""
 
 
-def _measured(
+def _measure_stimuli(
     result: Explanations, asked: Mapping[str, Component], recipe: RenderSpec, progress: Progress
 ) -> Values:
     if not asked:
@@ -357,7 +369,7 @@ def _measured(
     return values
 
 
-def _compared(result: Explanations, title: str, metric: Component, recipe: RenderSpec) -> Values:
+def _compare_maps(result: Explanations, title: str, metric: Component, recipe: RenderSpec) -> Values:
     values: Values = {
         (method, title, at): (None, "there is no map to compare")
         for method in result.methods
@@ -377,7 +389,7 @@ def _compared(result: Explanations, title: str, metric: Component, recipe: Rende
             )
             for method, at in members
         ]
-        numbers: Sequence[Measured | None] = open_set_metric(metric).measure(entries)
+        numbers: Sequence[MetricValue | None] = open_set_metric(metric).measure(entries)
         reason = ""
     except StimulusError as error:
         numbers, reason = [None] * len(members), str(error)

@@ -7,14 +7,14 @@ from dataclasses import asdict
 from typing import Any, cast
 
 from stimuli.metrics.base import Metric, Scored, SetMetric
-from stimuli.registry import Table, declared, read_params
+from stimuli.registry import Table, declared_parameters, read_params
 from stimuli.spec import Component, JsonValue
 
 __all__ = [
     "METRICS",
     "SET_METRICS",
     "check_metric",
-    "filled",
+    "fill_parameters",
     "open_metric",
     "open_set_metric",
     "scored_by",
@@ -34,12 +34,12 @@ METRICS: Table[type[Metric]] = Table(
         "infidelity": "stimuli.metrics.fidelity.infidelity:Infidelity",
         "sensitivity_n": "stimuli.metrics.fidelity.infidelity:SensitivityN",
         "completeness": "stimuli.metrics.fidelity.completeness:Completeness",
-        "parameter_randomisation": "stimuli.metrics.sanity:ParameterRandomisation",
-        "parameter_randomisation_drawn": "stimuli.metrics.sanity:ParameterRandomisationDrawn",
-        "logit_randomisation": "stimuli.metrics.sanity:LogitRandomisation",
-        "stability": "stimuli.metrics.sanity:Stability",
-        "stability_drawn": "stimuli.metrics.sanity:StabilityDrawn",
-        "max_sensitivity": "stimuli.metrics.sanity:MaxSensitivity",
+        "parameter_randomisation": "stimuli.metrics.sanity_and_stability:ParameterRandomisation",
+        "parameter_randomisation_drawn": "stimuli.metrics.sanity_and_stability:ParameterRandomisationDrawn",
+        "logit_randomisation": "stimuli.metrics.sanity_and_stability:LogitRandomisation",
+        "stability": "stimuli.metrics.sanity_and_stability:Stability",
+        "stability_drawn": "stimuli.metrics.sanity_and_stability:StabilityDrawn",
+        "max_sensitivity": "stimuli.metrics.sanity_and_stability:MaxSensitivity",
         "localisation": "stimuli.metrics.localisation:Localisation",
         "sparsity": "stimuli.metrics.complexity:Sparsity",
         "entropy": "stimuli.metrics.complexity:Entropy",
@@ -52,8 +52,8 @@ METRICS: Table[type[Metric]] = Table(
 SET_METRICS: Table[type[SetMetric]] = Table(
     "metric of sets",
     {
-        "diagnostic_similarity": "stimuli.metrics.perceptual:DiagnosticSimilarity",
-        "method_similarity": "stimuli.metrics.similarity:MethodSimilarity",
+        "diagnostic_similarity": "stimuli.metrics.cross_class_similarity:DiagnosticSimilarity",
+        "method_similarity": "stimuli.metrics.method_similarity:MethodSimilarity",
     },
 )
 """Metrics that need all stimuli of a study."""
@@ -80,11 +80,11 @@ def scored_by(component: Component) -> Scored:
     return cast("Scored", getattr(kind, "scores", "method"))
 
 
-def filled(component: Component, known: Mapping[str, JsonValue]) -> Component:
+def fill_parameters(component: Component, known: Mapping[str, JsonValue]) -> Component:
     """The metric, told what is `known` of the study if it asks for it by a parameter of that name: which
     `regions` the pictures have, how many `labels` the model has. What is empty is not known.
     """
-    asked = declared((METRICS | SET_METRICS).load(component.name))
+    asked = declared_parameters((METRICS | SET_METRICS).load(component.name))
     told = {name: value for name, value in known.items() if value and name in asked}
     return Component(component.name, {**component.params, **told}) if told else component
 

@@ -21,7 +21,7 @@ Scored = Literal["method", "drawn"]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MetricValue:
     """One number about one stimulus; `details` are what it was made of (a curve, a count), plain JSON."""
 
     value: float
@@ -42,7 +42,7 @@ class Number:
     None for the method's own values."""
 
     metric: Component
-    measured: Measured | None
+    measured: MetricValue | None
     error: str = ""
     recipe: RenderSpec | None = None
 
@@ -66,6 +66,14 @@ class Metric(Protocol):
     def measure(self, predictor: Any, subject: Subject, attribution: Weights) -> Steps:
         """Ask for passes; return a Measured."""
         ...
+
+
+class PictureMetric:
+    """What most metrics are: of maps of pictures, and of the method's own values."""
+
+    __slots__ = ()
+    kinds: ClassVar[tuple[Kind, ...]] = ("image",)
+    scores: ClassVar[Scored] = "method"
 
 
 class Entry(Protocol):
@@ -94,6 +102,6 @@ class SetMetric(Protocol):
     better: ClassVar[Better]
     scores: ClassVar[Scored]
 
-    def measure(self, entries: Sequence[Entry]) -> Sequence[Measured]:
+    def measure(self, entries: Sequence[Entry]) -> Sequence[MetricValue]:
         """One Measured per entry, in their order. Does not depend on that order."""
         ...

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from stimuli.errors import NotApplicable
 from stimuli.explainers.base import Kind
-from stimuli.metrics.base import Better, Measured, Scored
+from stimuli.metrics.base import Better, MetricValue, PictureMetric, Scored
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Floats, Subject
 from stimuli.registry import parameters
@@ -42,7 +42,7 @@ class Sparsity:
         total, count = float(sizes.sum()), sizes.size
         places = 2 * np.arange(1, count + 1) - count - 1
         value = float(places @ sizes) / (count * total) if total > 0 else 0.0
-        return Measured(value, {"parts": count})
+        return MetricValue(value, {"parts": count})
         yield
 
 
@@ -68,12 +68,12 @@ class Entropy:
         total, most = float(sizes.sum()), math.log(sizes.size)
         shares = sizes[sizes > 0] / total if total > 0 else np.full(sizes.size, 1 / sizes.size)
         value = abs(float((shares * np.log(shares)).sum()))
-        return Measured(value, {"share": value / most if most else 0.0, "parts": sizes.size})
+        return MetricValue(value, {"share": value / most if most else 0.0, "parts": sizes.size})
         yield
 
 
 @parameters
-class JpegComplexity:
+class JpegComplexity(PictureMetric):
     """Bytes of the drawn field as a JPEG file: a stand-in for its Kolmogorov complexity. Lower is simpler.
     [Colin et al. 2022]
 
@@ -87,7 +87,6 @@ class JpegComplexity:
     version: ClassVar[int] = 2
     unit: ClassVar[str] = "bytes"
     better: ClassVar[Better] = "lower"
-    kinds: ClassVar[tuple[Kind, ...]] = ("image",)
     scores: ClassVar[Scored] = "drawn"
     quality: Annotated[int, Field(ge=1, le=95)] = 75
     side_px: Annotated[int, Field(ge=16, le=2048)] = 224
@@ -99,7 +98,7 @@ class JpegComplexity:
         two_sided = bool((attribution.values < 0).any())
         written = len(jpeg(self.grey(attribution.values, two_sided=two_sided), self.quality))
         details = {"bits_per_pixel": 8 * written / self.side_px**2, "encoder": encoder_version()}
-        return Measured(float(written), details)
+        return MetricValue(float(written), details)
         yield
 
     def grey(self, field: Plane, *, two_sided: bool = False) -> Pixels:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
-def standardised(values: Floats, correlation: str, flat: float = 1e-12) -> Floats | None:
+def standardise_values(values: Floats, correlation: str, flat: float = 1e-12) -> Floats | None:
     """The values (n,), or with "spearman" their ranks (ties share the mean rank), with mean 0 and length 1.
 
     The product of two is their correlation. None if they are constant: if their range is at most `flat` times

@@ -9,9 +9,8 @@ import numpy as np
 from pydantic import Field
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.base import Kind
-from stimuli.metrics.base import Better, Measured, Scored
-from stimuli.metrics.fidelity.changes import importance
+from stimuli.metrics.base import Better, MetricValue, PictureMetric, Scored
+from stimuli.metrics.fidelity.importance_and_fill import importance
 from stimuli.planner.asks import Steps
 from stimuli.planner.ranking import most_important_first
 from stimuli.planner.values import Floats, Subject
@@ -20,7 +19,7 @@ from stimuli.types import Attribution, Mask
 
 
 @parameters
-class Localisation:
+class Localisation(PictureMetric):
     """The share of what the drawn field marks that lies in the picture's region; higher is better.
 
     The region is where the planted cue is, or all boxes that parts.csv marks, as the network sees them.
@@ -38,7 +37,6 @@ class Localisation:
     version: ClassVar[int] = 1
     unit: ClassVar[str] = "share"
     better: ClassVar[Better] = "higher"
-    kinds: ClassVar[tuple[Kind, ...]] = ("image",)
     scores: ClassVar[Scored] = "drawn"
     share: Literal["mass", "rank", "top", "point"] = "mass"
     top_share: Annotated[float, Field(gt=0, le=1)] = 0.05
@@ -57,9 +55,9 @@ class Localisation:
             value = mass_inside(strength, region)
             if math.isnan(value):
                 details["undefined"] = "the field marks nothing, so that no share of it lies anywhere"
-            return Measured(value, details)
+            return MetricValue(value, details)
         counts = {"rank": int(region.sum()), "top": max(1, round(self.top_share * region.size)), "point": 1}
-        return Measured(top_inside(strength, region, counts[self.share]), details)
+        return MetricValue(top_inside(strength, region, counts[self.share]), details)
         yield
 
 

@@ -16,27 +16,27 @@ FURTHEST = 0.9
 
 def brightness(picture: Pixels, strength: float, draws: np.random.Generator) -> Pixels:
     """Brighter: every value times 1 + 0.9 strength."""
-    return _mixed(np.zeros(1), picture, 1 + FURTHEST * strength)
+    return _mix_pictures(np.zeros(1), picture, 1 + FURTHEST * strength)
 
 
 def contrast(picture: Pixels, strength: float, draws: np.random.Generator) -> Pixels:
     """Flatter: 1 - 0.9 strength of the distance to the mean grey is kept."""
-    return _mixed(_mean_grey(picture), picture, 1 - FURTHEST * strength)
+    return _mix_pictures(_mean_grey(picture), picture, 1 - FURTHEST * strength)
 
 
 def saturation(picture: Pixels, strength: float, draws: np.random.Generator) -> Pixels:
     """Paler: 1 - strength of the distance to the pixel's own grey is kept; 1 leaves greys only."""
-    return _mixed(_greys(picture)[..., None], picture, 1 - strength)
+    return _mix_pictures(_greys(picture)[..., None], picture, 1 - strength)
 
 
 def brightness_jitter(picture: Pixels, strength: float, draws: np.random.Generator) -> Pixels:
     """Brighter or darker: every value times 1 ± 0.9 strength times a draw in 0.5-1."""
-    return _mixed(np.zeros(1), picture, _factor(strength, draws))
+    return _mix_pictures(np.zeros(1), picture, _factor(strength, draws))
 
 
 def contrast_jitter(picture: Pixels, strength: float, draws: np.random.Generator) -> Pixels:
     """Sharper or flatter: the distance to the mean grey times 1 ± 0.9 strength times a draw in 0.5-1."""
-    return _mixed(_mean_grey(picture), picture, _factor(strength, draws))
+    return _mix_pictures(_mean_grey(picture), picture, _factor(strength, draws))
 
 
 def posterise(picture: Pixels, strength: float, draws: np.random.Generator) -> Pixels:
@@ -59,7 +59,7 @@ def _factor(strength: float, draws: np.random.Generator) -> float:
     return 1 + way * FURTHEST * strength * float(draws.uniform(0.5, 1))
 
 
-def _mixed(base: Floats, picture: Pixels, factor: float) -> Pixels:
+def _mix_pictures(base: Floats, picture: Pixels, factor: float) -> Pixels:
     """`factor` of the way from the base to the picture, past it for more than 1; cut to 0-255."""
     return np.clip(np.rint(base + factor * (picture - base)), 0, 255).astype(np.uint8)
 

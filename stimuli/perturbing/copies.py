@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Literal, cast
 import numpy as np
 from PIL import Image
 
-from stimuli.perturbing.search import Found, Search, largest_light, smallest_strong
+from stimuli.perturbing.search import Search, SearchResult, largest_light, smallest_strong
 from stimuli.render import png
 from stimuli.render.recipe import Canvas, Interpolation, View
+from stimuli.spec_derivation import PredictedItem, Source, canvas_from, predicted_item
 from stimuli.store.files import view_file
-from stimuli.survey import PredictedItem, Source, canvas_from, predicted_item
 from stimuli.types import WHOLE
 
 if TYPE_CHECKING:
@@ -42,11 +42,11 @@ class Display:
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class SearchedCopy:
     """A search, and the copy that it found: its view, with what the model says of it, and the picture that
     people see of it. No view if it found none."""
 
-    searched: Found
+    searched: SearchResult
     view: PredictedItem | None = None
     canvas: Canvas | None = None
 
@@ -60,7 +60,7 @@ def copy_of(
     seed: int,
     changes: Changes,
     display: Display,
-) -> Copied:
+) -> SearchedCopy:
     """Look for the copy of a picture, and store its view and the picture that people see.
 
     Changed is the picture itself, at most at the size at which people see it; the network's view and the
@@ -78,7 +78,7 @@ def copy_of(
     look = largest_light if aim == "light" else smallest_strong
     result = look(picture, predicts, key=item.key, seed=seed, search=search, original=0)
     if result.view is None:
-        return Copied(result)
+        return SearchedCopy(result)
     view = predictor.view(result.view)
     (logits,) = predictor.logits([view])
     image_key = png.pixel_key(view)
@@ -86,10 +86,10 @@ def copy_of(
     made = predicted_item(item, logits, predictor.labels, image_key, (view.shape[1], view.shape[0]))
     made = replace(made, box=predictor.box(result.view.shape))
     if display.is_view:
-        return Copied(result, made)
+        return SearchedCopy(result, made)
     pixels, box = (view, WHOLE) if display.view == "network" else (result.view, made.box)
     canvas = canvas_from(pixels, box, store, display.longest_px, display.interpolation)
-    return Copied(result, made, canvas)
+    return SearchedCopy(result, made, canvas)
 
 
 def at_most(pixels: Pixels, longest_px: int) -> Pixels:

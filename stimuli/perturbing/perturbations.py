@@ -16,12 +16,12 @@ from types import MappingProxyType
 import numpy as np
 
 from stimuli.errors import BadSpec
-from stimuli.perturbing import colour, space
+from stimuli.perturbing import colour, spatial
 from stimuli.planner.values import counted_generator
 from stimuli.render.png import check_picture
 from stimuli.types import Pixels
 
-__all__ = ["DEFAULT_MAGNITUDE", "LARGEST_MAGNITUDE", "PERTURBATIONS", "perturbed"]
+__all__ = ["DEFAULT_MAGNITUDE", "LARGEST_MAGNITUDE", "PERTURBATIONS", "perturb_picture"]
 
 Perturbation = Callable[[Pixels, float, np.random.Generator], Pixels]
 """From a picture uint8 (H, W, 3), a strength in 0-1 and its own generator to a picture of the same size."""
@@ -30,23 +30,23 @@ PERTURBATIONS: MappingProxyType[str, Perturbation] = MappingProxyType(
     {
         "brightness_jitter": colour.brightness_jitter,
         "contrast_jitter": colour.contrast_jitter,
-        "random_resized_crop": space.random_resized_crop,
-        "gaussian_blur": space.gaussian_blur,
-        "random_perspective": space.random_perspective,
+        "random_resized_crop": spatial.random_resized_crop,
+        "gaussian_blur": spatial.gaussian_blur,
+        "random_perspective": spatial.random_perspective,
         "brightness": colour.brightness,
         "saturation": colour.saturation,
         "contrast": colour.contrast,
-        "sharpness": space.sharpness,
+        "sharpness": spatial.sharpness,
         "posterise": colour.posterise,
         "solarise": colour.solarise,
-        "random_rectangles": space.random_rectangles,
+        "random_rectangles": spatial.random_rectangles,
     }
 )
 DEFAULT_MAGNITUDE = 7.0
 LARGEST_MAGNITUDE = 10.0
 
 
-def perturbed(
+def perturb_picture(
     picture: Pixels, name: str, magnitude: float = DEFAULT_MAGNITUDE, *, key: str, seed: int
 ) -> Pixels:
     """The picture, uint8 (H, W, 3), under one perturbation; the same size. The given array is not changed.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stimuli.errors import BadSpec
-from stimuli.perturbing.perturbations import LARGEST_MAGNITUDE, PERTURBATIONS, perturbed
+from stimuli.perturbing.perturbations import LARGEST_MAGNITUDE, PERTURBATIONS, perturb_picture
 from stimuli.planner.values import counted_generator
 from stimuli.types import Pixels
 
@@ -56,7 +56,7 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """The result of a search: `perturbation` at `magnitude` makes `view`, uint8 (H, W, 3), which the
     predictor calls `label`; the picture itself it calls `original`. If there is none, `view` is None and
     `reason` says why. `tried` counts the pictures that were predicted, `aim` and `rule` what was looked for.
@@ -81,13 +81,13 @@ def largest_light(
     seed: int,
     search: Search | None = None,
     original: int | None = None,
-) -> Found:
+) -> SearchResult:
     """The largest light magnitude that keeps the prediction, and its perturbation (question 5).
 
     `view` uint8 (H, W, 3) is the picture; `original` the index of its predicted label, None to ask for it.
     `key` and `seed` decide all draws. A perturbation that leaves every pixel as it was does not count.
     """
-    return _looked("largest_light", view, predicts, key, seed, search or Search(), original)
+    return _search_copies("largest_light", view, predicts, key, seed, search or Search(), original)
 
 
 def smallest_strong(
@@ -98,9 +98,9 @@ def smallest_strong(
     seed: int,
     search: Search | None = None,
     original: int | None = None,
-) -> Found:
+) -> SearchResult:
     """The smallest strong magnitude that changes the prediction, and its perturbation (question 6)."""
-    return _looked("smallest_strong", view, predicts, key, seed, search or Search(), original)
+    return _search_copies("smallest_strong", view, predicts, key, seed, search or Search(), original)
 
 
 def drawn_order(names: Sequence[str], key: str, seed: int) -> tuple[str, ...]:
@@ -109,27 +109,27 @@ def drawn_order(names: Sequence[str], key: str, seed: int) -> tuple[str, ...]:
     return tuple(names[place] for place in draws.permutation(len(names)))
 
 
-def _looked(
+def _search_copies(
     aim: Aim, view: Pixels, predicts: Predicts, key: str, seed: int, search: Search, known: int | None
-) -> Found:
+) -> SearchResult:
     original = _labels(predicts, [view])[0] if known is None else known
     wants_kept = aim == "largest_light"
     tried = 0
     for round_ in _rounds(aim, key, seed, search):
-        views = [perturbed(view, name, magnitude, key=key, seed=seed) for name, magnitude in round_]
+        views = [perturb_picture(view, name, magnitude, key=key, seed=seed) for name, magnitude in round_]
         changed = [place for place, other in enumerate(views) if not np.array_equal(other, view)]
         labels = _labels(predicts, [views[place] for place in changed])
         tried += len(changed)
         for place, label in zip(changed, labels, strict=True):
             if label >= 0 and (label == original) == wants_kept:
                 name, magnitude = round_[place]
-                return Found(aim, search.rule, original, tried, views[place], name, magnitude, label)
+                return SearchResult(aim, search.rule, original, tried, views[place], name, magnitude, label)
     magnitudes = search.light if wants_kept else search.strong
     reason = (
         f"none of {len(search.names)} perturbations at magnitudes {magnitudes[0]:g} to {magnitudes[-1]:g} "
         f"{'keeps' if wants_kept else 'changes'} the prediction"
     )
-    return Found(aim, search.rule, original, tried, reason=reason)
+    return SearchResult(aim, search.rule, original, tried, reason=reason)
 
 
 def _rounds(aim: Aim, key: str, seed: int, search: Search) -> Iterator[list[tuple[str, float]]]:

@@ -108,7 +108,7 @@ class TextScores:
 class TextGradient:
     """The gradient of the explained number with respect to the embeddings of the text's own tokens.
 
-    The answer is a `TextTraced`.
+    The answer is a `TextTrace`.
     """
 
 

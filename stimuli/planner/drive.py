@@ -24,20 +24,20 @@ from stimuli.planner.waiting import (
     ENDED,
     FEW_LABELS,
     ORIGINALS,
-    Done,
     Job,
+    JobResult,
     PictureState,
     Row,
     Running,
     Want,
     by_want,
     covers,
-    joined,
+    join_traces,
     kept_rows,
     runs_of,
 )
 
-__all__ = ["Done", "Job", "drive"]
+__all__ = ["JobResult", "Job", "drive"]
 T = TypeVar("T")
 
 
@@ -45,8 +45,8 @@ def drive(
     jobs: Sequence[Job],
     network: Network,
     alive: Callable[[], None] = lambda: None,
-    follow: Callable[[Done], Sequence[Job]] = lambda done: (),
-) -> Iterator[Done]:
+    follow: Callable[[JobResult], Sequence[Job]] = lambda done: (),
+) -> Iterator[JobResult]:
     """Run the jobs; each is yielded as it ends. An error ends its own job only.
 
     `alive` is called after every batch, as a sign that the work goes on. `follow` says which jobs a result
@@ -57,7 +57,7 @@ def drive(
 
 class _Driver:
     def __init__(
-        self, network: Network, alive: Callable[[], None], follow: Callable[[Done], Sequence[Job]]
+        self, network: Network, alive: Callable[[], None], follow: Callable[[JobResult], Sequence[Job]]
     ) -> None:
         self.network = network
         self.alive = alive
@@ -71,9 +71,9 @@ class _Driver:
         self.gradients: deque[tuple[Want, int]] = deque()
         self.layers: dict[str, deque[tuple[Want, int]]] = {}
         self.live: dict[int, Running] = {}
-        self.ended: list[Done] = []
+        self.ended: list[JobResult] = []
 
-    def run(self, jobs: Sequence[Job]) -> Iterator[Done]:
+    def run(self, jobs: Sequence[Job]) -> Iterator[JobResult]:
         for job in jobs:
             self._start(job)
         try:
@@ -195,7 +195,7 @@ class _Driver:
     def _end(self, running: Running, result: Any, error: StimulusError | None = None) -> None:
         running.open = ENDED
         del self.live[id(running)]
-        done = Done(running.job.name, result, error)
+        done = JobResult(running.job.name, result, error)
         self.ended.append(done)
         for job in self.follow(done):
             self._start(job)
@@ -252,9 +252,9 @@ class _Driver:
         union = Trace()
         for running, _slot, ask in waiting:
             items[id(running.item)] = running.item
-            union = joined(union, ask)
+            union = join_traces(union, ask)
         for item in items.values():  # earlier answers are kept: a later ask may need their scores
-            union = joined(union, item.asked)
+            union = join_traces(union, item.asked)
         pictures = list(items.values())
         for start in range(0, len(pictures), self.network.rows):
             part = pictures[start : start + self.network.rows]
@@ -320,7 +320,7 @@ class _Driver:
 
     def _score(self, rows: Sequence[tuple[PictureState, Want, int]]) -> None:
         try:
-            copies = self._made(rows)
+            copies = self._make_copies(rows)
             logits = None if copies is None else self.network.logits(copies)
         except (StimulusError, *FAULTS) as error:
             parts = by_want([(want, (item, want, place)) for item, want, place in rows])
@@ -368,7 +368,7 @@ class _Driver:
         if not rows:
             return
         try:
-            copies = self._made([(want.running.item, want, place) for want, place in rows])
+            copies = self._make_copies([(want.running.item, want, place) for want, place in rows])
             wanted = [want.running.item.subject for want, _ in rows]
             gradients = None if copies is None else self.network.gradients(copies, wanted)
         except (StimulusError, *FAULTS) as error:
@@ -428,7 +428,7 @@ class _Driver:
         logits = self.network.layer_logits(layer, outputs, raw, item.subject.pixels)
         return item.subject.explained(cast("Floats", logits.double().cpu().numpy()))
 
-    def _made(self, rows: Sequence[tuple[PictureState, Want, int]]) -> Tensor | None:
+    def _make_copies(self, rows: Sequence[tuple[PictureState, Want, int]]) -> Tensor | None:
         """The copies of a batch, those of one method made together; None when memory does not hold them."""
         return self.network.tried(lambda: _copies(rows, self.network.device))
 

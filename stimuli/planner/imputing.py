@@ -32,7 +32,7 @@ NEIGHBOURS = tuple(
 
 
 @dataclass(frozen=True, eq=False)
-class Imputed:
+class Imputations:
     """The picture with the first `counts[i]` pixels of `order` filled in from the rest. `order` int (H * W,)
     holds flat pixel indices. Noise of standard deviation `noise` is drawn per pixel and colour by key and
     seed, the same for every copy.
@@ -62,11 +62,11 @@ class Imputed:
         for place in places:
             hidden = np.zeros(picture.shape[1:], bool)
             hidden.ravel()[self.order[: self.counts[place]]] = True
-            copies.append(np.where(hidden, imputed(picture, hidden) + noise, picture))
+            copies.append(np.where(hidden, impute_pixels(picture, hidden) + noise, picture))
         return torch.from_numpy(np.stack(copies).astype(np.float32)).to(image.device)
 
 
-def imputed(picture: Floats, hidden: Mask) -> Floats:
+def impute_pixels(picture: Floats, hidden: Mask) -> Floats:
     """The picture, float64 (C, H, W), with the `hidden` pixels, bool (H, W), filled in; grey (0.5) if all are
     hidden. Beyond the border there is nothing: the weights of the neighbours that are there sum to 1.
     """

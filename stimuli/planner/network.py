@@ -19,10 +19,10 @@ from stimuli.errors import NotApplicable, ShapeMismatch, StimulusError, is_out_o
 from stimuli.planner.biases import BiasMaps
 from stimuli.planner.bill import Bill
 from stimuli.planner.layers import native, spatial
-from stimuli.planner.steps.attention import attend, folded, read_tokens
+from stimuli.planner.steps.attention import attend, fold_heads, read_tokens
 from stimuli.planner.steps.relevance import Propagating
 from stimuli.planner.tails import Tail, cut
-from stimuli.planner.values import AttentionTrace, ExplainedNumber, Relevance, Trace, Traced
+from stimuli.planner.values import AttentionTrace, ExplainedNumber, Relevance, Trace, TraceAnswer
 from stimuli.predictors.interface import ImagePredictor
 
 Precision = Literal["float32", "tf32", "bfloat16"]
@@ -59,7 +59,7 @@ class Network:
         self._read: Tensor | None = None
         self.rows = rows or _affordable(self.module, predictor.input_px, self.device)
 
-    def trace(self, images: Tensor, wanted: Sequence[ExplainedNumber], ask: Trace) -> list[Traced]:
+    def trace(self, images: Tensor, wanted: Sequence[ExplainedNumber], ask: Trace) -> list[TraceAnswer]:
         """Answer `ask` for each of `images`, float32 (n, 3, H, W) with n at most `rows`; `wanted` says which
         number of each is explained.
         """
@@ -67,7 +67,7 @@ class Network:
 
     def changed_trace(
         self, images: Tensor, wanted: Sequence[ExplainedNumber], ask: AttentionTrace | Relevance
-    ) -> list[Traced]:
+    ) -> list[TraceAnswer]:
         """As `trace`, for passes whose steps are not run as they are."""
         if isinstance(ask, AttentionTrace):
             return self._halving(images, wanted, self._attention)
@@ -101,21 +101,21 @@ class Network:
 
     def own(self, run: Callable[[], T], forwards: int = 0, backwards: int = 0) -> T:
         """Run something that calls the module itself, on this bill."""
-        with self._timed(), torch.enable_grad(), self._exact():
+        with self._time_call(), torch.enable_grad(), self._exact():
             result = run()
         self.bill.forwards += forwards
         self.bill.backwards += backwards
         return result
 
-    def _trace(self, images: Tensor, wanted: Sequence[ExplainedNumber], ask: Trace) -> list[Traced]:
-        count, x = len(images), self._padded(images)
+    def _trace(self, images: Tensor, wanted: Sequence[ExplainedNumber], ask: Trace) -> list[TraceAnswer]:
+        count, x = len(images), self._pad_rows(images)
         wants_backward = ask.input_gradient or ask.biases or (ask.gradients and bool(ask.layers))
         x = x.detach().requires_grad_(ask.input_gradient or ask.biases)
         kept: dict[str, Tensor] = {}
         maps = BiasMaps(tuple(x.shape[2:]))
-        with self._timed(), torch.set_grad_enabled(wants_backward), self._exact():
-            with self._watched(ask, kept, maps, needs_start=wants_backward and not x.requires_grad):
-                logits = self._checked(self.module(x))
+        with self._time_call(), torch.set_grad_enabled(wants_backward), self._exact():
+            with self._watch_layers(ask, kept, maps, needs_start=wants_backward and not x.requires_grad):
+                logits = self._check_logits(self.module(x))
             gradients: dict[str, Tensor] = {}
             x_gradient = None
             if wants_backward:
@@ -134,37 +134,41 @@ class Network:
                 self.bill.backwards += count
         self.bill.forwards += count
         return [
-            self._traced(at, logits, kept, gradients, x_gradient if ask.input_gradient else None, maps, ask)
+            self._trace_answer(
+                at, logits, kept, gradients, x_gradient if ask.input_gradient else None, maps, ask
+            )
             for at in range(count)
         ]
 
-    def _attention(self, images: Tensor, wanted: Sequence[ExplainedNumber]) -> list[Traced]:
+    def _attention(self, images: Tensor, wanted: Sequence[ExplainedNumber]) -> list[TraceAnswer]:
         if self._read is None:
             self._read = read_tokens(self.module, self.predictor.input_px, self.device)
-        with self._timed(), torch.enable_grad(), self._exact():
-            attended = attend(self.module, self._padded(images))
-            slopes = _slopes(self._checked(attended.logits), wanted)
-            means, products = folded(attended.weights, attended.gradients(slopes))
+        with self._time_call(), torch.enable_grad(), self._exact():
+            attended = attend(self.module, self._pad_rows(images))
+            slopes = _slopes(self._check_logits(attended.logits), wanted)
+            means, products = fold_heads(attended.weights, attended.gradients(slopes))
         self.bill.forwards += len(images)
         self.bill.backwards += len(images)
         rows = zip(attended.logits.detach(), means, products, strict=True)
         return [
-            Traced(logits.clone(), attention=mean.clone(), relevancy=product.clone(), read=self._read)
+            TraceAnswer(logits.clone(), attention=mean.clone(), relevancy=product.clone(), read=self._read)
             for _, (logits, mean, product) in zip(images, rows, strict=False)
         ]
 
-    def _relevance(self, images: Tensor, wanted: Sequence[ExplainedNumber], ask: Relevance) -> list[Traced]:
-        x = self._padded(images).detach().requires_grad_()
-        with self._timed(), torch.enable_grad(), self._exact():
+    def _relevance(
+        self, images: Tensor, wanted: Sequence[ExplainedNumber], ask: Relevance
+    ) -> list[TraceAnswer]:
+        x = self._pad_rows(images).detach().requires_grad_()
+        with self._time_call(), torch.enable_grad(), self._exact():
             with Propagating(ask):
-                logits = self._checked(self.module(x))
+                logits = self._check_logits(self.module(x))
             (gradient,) = torch.autograd.grad(logits, [x], _slopes(logits, wanted))
         self.bill.forwards += len(images)
         self.bill.backwards += len(images)
         rows = zip(images, logits.detach(), gradient, strict=False)
-        return [Traced(row.clone(), input_gradient=got.clone()) for _, row, got in rows]
+        return [TraceAnswer(row.clone(), input_gradient=got.clone()) for _, row, got in rows]
 
-    def _traced(
+    def _trace_answer(
         self,
         at: int,
         logits: Tensor,
@@ -173,9 +177,9 @@ class Network:
         x_gradient: Tensor | None,
         maps: BiasMaps,
         ask: Trace,
-    ) -> Traced:
+    ) -> TraceAnswer:
         layouts = self.predictor.layouts
-        return Traced(
+        return TraceAnswer(
             logits=logits[at].detach().clone(),
             activations={
                 name: spatial(kept[name][at].detach(), layouts[name]).clone() for name in ask.layers
@@ -188,7 +192,7 @@ class Network:
         )
 
     @contextmanager
-    def _watched(
+    def _watch_layers(
         self, ask: Trace, kept: dict[str, Tensor], maps: BiasMaps, *, needs_start: bool
     ) -> Iterator[None]:
         """Hooks for one pass. A layer's output is kept and a copy handed on, because the next step may write
@@ -223,16 +227,16 @@ class Network:
                 hook.remove()
 
     def _logits(self, copies: Tensor) -> Tensor:
-        x = self._padded(copies)
-        with self._timed(), torch.inference_mode(), self._reduced():
-            logits = self._checked(self.module(x)).float()
+        x = self._pad_rows(copies)
+        with self._time_call(), torch.inference_mode(), self._reduced_precision():
+            logits = self._check_logits(self.module(x)).float()
         self.bill.forwards += len(copies)
         return logits[: len(copies)].clone()
 
     def _gradients(self, copies: Tensor, wanted: Sequence[ExplainedNumber]) -> Tensor:
-        x = self._padded(copies).detach().requires_grad_()
-        with self._timed(), torch.enable_grad(), self._reduced():
-            logits = self._checked(self.module(x)).float()
+        x = self._pad_rows(copies).detach().requires_grad_()
+        with self._time_call(), torch.enable_grad(), self._reduced_precision():
+            logits = self._check_logits(self.module(x)).float()
             slopes = _slopes(logits, wanted)
             gradient: Tensor | None = torch.autograd.grad(logits, [x], slopes, allow_unused=True)[0]
         self.bill.forwards += len(copies)
@@ -240,9 +244,9 @@ class Network:
         return torch.zeros_like(copies) if gradient is None else gradient[: len(copies)]
 
     def _layer_logits(self, layer: str, outputs: Tensor, image: Tensor) -> Tensor:
-        x = self._padded(outputs, channels_last=False)
+        x = self._pad_rows(outputs, channels_last=False)
         tail = self.tail(layer)
-        with self._timed(), torch.inference_mode(), self._reduced():
+        with self._time_call(), torch.inference_mode(), self._reduced_precision():
             if tail is None:
                 logits = self._with_replaced(layer, x, image).float()
             else:
@@ -258,7 +262,7 @@ class Network:
         if tail.past is None:
             return ()
         if self._around is None or self._around[0] != layer or self._around[1] is not image:
-            carried = tail.around(self._padded(image[None]))
+            carried = tail.around(self._pad_rows(image[None]))
             self.bill.forwards += 1
             self._around = layer, image, tuple(values[:1] for values in carried)
         return self._around[2]
@@ -266,11 +270,11 @@ class Network:
     def _with_replaced(self, layer: str, outputs: Tensor, image: Tensor) -> Tensor:
         hook = self.predictor.layer_module(layer).register_forward_hook(lambda *_: outputs.clone())
         try:
-            return self._checked(self.module(image.expand(len(outputs), *image.shape)))
+            return self._check_logits(self.module(image.expand(len(outputs), *image.shape)))
         finally:
             hook.remove()
 
-    def _padded(self, rows: Tensor, *, channels_last: bool = True) -> Tensor:
+    def _pad_rows(self, rows: Tensor, *, channels_last: bool = True) -> Tensor:
         """The rows on the device, the last repeated up to the next fixed size."""
         size = 2
         while size < len(rows):
@@ -320,7 +324,7 @@ class Network:
         return None
 
     @contextmanager
-    def _timed(self) -> Iterator[None]:
+    def _time_call(self) -> Iterator[None]:
         self._wait()
         started = self.bill.now()
         try:
@@ -350,7 +354,7 @@ class Network:
         finally:
             torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
 
-    def _reduced(self) -> Any:
+    def _reduced_precision(self) -> Any:
         """The precision that was asked for."""
         if self.precision == "bfloat16":
             return torch.autocast(self.device.type, dtype=torch.bfloat16)
@@ -358,7 +362,7 @@ class Network:
             return _tf32()
         return self._exact()
 
-    def _checked(self, output: Any) -> Tensor:
+    def _check_logits(self, output: Any) -> Tensor:
         if not isinstance(output, Tensor) or output.ndim != 2:
             raise ShapeMismatch("the network no longer returns logits (N, K): build the predictor again")
         return output

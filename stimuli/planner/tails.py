@@ -57,7 +57,7 @@ def cut(predictor: ImagePredictor, layer: str, device: torch.device) -> Tail | N
         with torch.no_grad(), warnings.catch_warnings():
             # Exporting warns of deprecated parts of torch itself, which cannot be corrected here.
             warnings.simplefilter("ignore")
-            tail = _behind_mark(_exported(module, part, images[:2]))
+            tail = _behind_mark(_export_graph(module, part, images[:2]))
             return tail if tail is not None and _agrees(tail, module, part, images) else None
     except _CANNOT:
         return None
@@ -67,9 +67,9 @@ _CANNOT = (RuntimeError, ValueError, TypeError, AssertionError, AttributeError, 
 """What exporting raises for networks that decide by a picture's values, or call what cannot be traced."""
 
 
-def _exported(module: nn.Module, part: nn.Module, images: Tensor) -> GraphModule:
+def _export_graph(module: nn.Module, part: nn.Module, images: Tensor) -> GraphModule:
     """The network as a graph of functional steps, with a mark at the output of `part`."""
-    with _hooked(part, lambda output: torch.ops.stimuli.cut_here(output)):
+    with _hook_output(part, lambda output: torch.ops.stimuli.cut_here(output)):
         program = torch.export.export(
             module, (images,), dynamic_shapes=({0: torch.export.Dim("pictures")},), strict=False
         )
@@ -93,7 +93,7 @@ def _behind_mark(whole: GraphModule) -> Tail | None:
     def goes_around(node: Node) -> bool:
         return node in seen and node not in changed
 
-    needed = _needed([out], lambda node: node is mark or goes_around(node))
+    needed = _needed_steps([out], lambda node: node is mark or goes_around(node))
     around = [node for node in whole.graph.nodes if node in needed and goes_around(node)]
     if out not in changed or not all(_is_by_pictures(node, picture) for node in around):
         return None
@@ -114,7 +114,7 @@ def _behind_mark(whole: GraphModule) -> Tail | None:
 
 def _going_around(whole: GraphModule, picture: Node, around: Sequence[Node]) -> GraphModule:
     graph = Graph()
-    needed = _needed(around, lambda node: node is picture)
+    needed = _needed_steps(around, lambda node: node is picture)
     made: dict[Node, Node] = {}
     for node in whole.graph.nodes:
         if node in needed or node is picture:
@@ -132,7 +132,7 @@ def _fed_by(whole: GraphModule, start: Node) -> set[Node]:
     return reached
 
 
-def _needed(ends: Sequence[Node], is_start: Callable[[Node], bool]) -> set[Node]:
+def _needed_steps(ends: Sequence[Node], is_start: Callable[[Node], bool]) -> set[Node]:
     """Every step that the `ends` need, from its start."""
     waiting = list(ends)
     needed: set[Node] = set()
@@ -165,10 +165,10 @@ def _counts_pictures(node: Node) -> bool:
 def _agrees(tail: Tail, module: nn.Module, part: nn.Module, images: Tensor) -> bool:
     """Whether the tail gives the network's logits, for its own outputs and for another picture's."""
     kept: list[Tensor] = []
-    with _hooked(part, lambda output: kept.append(output.clone())):
+    with _hook_output(part, lambda output: kept.append(output.clone())):
         logits = module(images)
     outputs = kept[0].contiguous()
-    with _hooked(part, lambda _: outputs.flip(0)):
+    with _hook_output(part, lambda _: outputs.flip(0)):
         other = module(images[:1].expand(images.shape))
     limit = TOLERANCE * float(logits.abs().max())
     around = tail.around(images)
@@ -180,7 +180,7 @@ def _agrees(tail: Tail, module: nn.Module, part: nn.Module, images: Tensor) -> b
 
 
 @contextmanager
-def _hooked(part: nn.Module, change: Callable[[Tensor], Tensor | None]) -> Iterator[None]:
+def _hook_output(part: nn.Module, change: Callable[[Tensor], Tensor | None]) -> Iterator[None]:
     hook = part.register_forward_hook(lambda _module, _inputs, output: change(output))
     try:
         yield

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from stimuli.errors import FAULTS, NotApplicable, StimulusError, as_stimulus_error, is_out_of_memory
 from stimuli.planner.asks import Ask, Steps, TextGradient, TextScores
 from stimuli.planner.bill import Bill
-from stimuli.planner.drive import Done, Job
-from stimuli.planner.values import ExplainedNumber, Floats, TextTraced, softmax
+from stimuli.planner.drive import Job, JobResult
+from stimuli.planner.values import ExplainedNumber, Floats, TextTrace, softmax
 
 ROWS = 32
 POOL = 8192
@@ -34,7 +34,7 @@ class RunsTexts(Protocol):
         self, texts: Sequence[str], rows: int
     ) -> Iterator[tuple[list[int], NDArray[np.float32]]]: ...
 
-    def text_gradient(self, text: str, explained: ExplainedNumber) -> TextTraced: ...
+    def text_gradient(self, text: str, explained: ExplainedNumber) -> TextTrace: ...
 
 
 @dataclass(eq=False)
@@ -54,8 +54,8 @@ def drive_texts(
     rows: int = ROWS,
     bill: Bill | None = None,
     alive: Callable[[], None] = lambda: None,
-    follow: Callable[[Done], Sequence[Job]] = lambda done: (),
-) -> Iterator[Done]:
+    follow: Callable[[JobResult], Sequence[Job]] = lambda done: (),
+) -> Iterator[JobResult]:
     """Run the jobs; each is yielded as it ends. An error ends its own job only; `alive` and `follow` as in
     `drive`.
 
@@ -72,7 +72,7 @@ class _TextDriver:
         rows: int,
         bill: Bill,
         alive: Callable[[], None],
-        follow: Callable[[Done], Sequence[Job]],
+        follow: Callable[[JobResult], Sequence[Job]],
     ) -> None:
         self.alive = alive
         self.follow = follow
@@ -83,11 +83,11 @@ class _TextDriver:
         self.probabilities: list[Floats] = []
         """By number; numbers without an answer yet wait in `waiting`."""
         self.waiting: list[str] = []
-        self.traced: dict[tuple[str, Hashable], TextTraced] = {}
+        self.traced: dict[tuple[str, Hashable], TextTrace] = {}
         self.running: list[_Running] = []
-        self.ended: list[Done] = []
+        self.ended: list[JobResult] = []
 
-    def run(self, jobs: Sequence[Job]) -> Iterator[Done]:
+    def run(self, jobs: Sequence[Job]) -> Iterator[JobResult]:
         left = iter(jobs)
         is_more = True
         while is_more or self.running:
@@ -97,14 +97,14 @@ class _TextDriver:
                     is_more = False
                 else:
                     self._advance(_Running(job, job.start()), None)
-            yield from self._given()
+            yield from self._ended_jobs()
             self._run_waiting()
             ready, self.running = self.running, []
             for running in ready:
                 self._advance(running, self._answer(running))
-            yield from self._given()
+            yield from self._ended_jobs()
 
-    def _given(self) -> list[Done]:
+    def _ended_jobs(self) -> list[JobResult]:
         ended, self.ended = self.ended, []
         return ended
 
@@ -118,14 +118,14 @@ class _TextDriver:
             for slot, ask in enumerate(running.asks):
                 self._take(running, slot, ask)
         except StopIteration as end:
-            self._end(Done(running.job.name, end.value))
+            self._end(JobResult(running.job.name, end.value))
         except (StimulusError, *FAULTS) as error:
             running.steps.close()
-            self._end(Done(running.job.name, None, as_stimulus_error(error)))
+            self._end(JobResult(running.job.name, None, as_stimulus_error(error)))
         else:
             self.running.append(running)
 
-    def _end(self, done: Done) -> None:
+    def _end(self, done: JobResult) -> None:
         self.ended.append(done)
         for job in self.follow(done):
             self._advance(_Running(job, job.start()), None)

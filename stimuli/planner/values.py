@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stimuli.errors import BadSpec
-from stimuli.types import Mask, Weights
+from stimuli.types import Mask, Span, Weights
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,7 +31,7 @@ class Trace:
     `layers` are read as maps (C, h, w), tokens brought to their grid; `gradients` asks for the gradient of
     the explained number with respect to them, `input_gradient` with respect to the pixels. `biases` asks for
     FullGrad's sum over all bias layers, `concepts` for the concept values of a bottleneck. The answer is a
-    `Traced`.
+    `TraceAnswer`.
     """
 
     layers: tuple[str, ...] = ()
@@ -43,10 +43,11 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class AttentionTrace:
-    """A pass of the picture whose attention is taken apart. The answer is a `Traced` with `attention`, the
-    weights of every block averaged over its heads, and `relevancy`, the average of weights times the gradient
-    of the explained number with respect to them, negative products set to 0 [Chefer, Gur and Wolf 2021,
-    equation 5]; and `read`, which of the last block's tokens the logits are read from.
+    """A pass of the picture whose attention is taken apart. The answer is a `TraceAnswer` with
+    `attention`, the weights of every block averaged over its heads, and `relevancy`, the average of
+    weights times the gradient of the explained number with respect to them, negative products set to 0
+    [Chefer, Gur and Wolf 2021, equation 5]; and `read`, which of the last block's tokens the logits are
+    read from.
     """
 
 
@@ -56,7 +57,7 @@ class Relevance:
 
     `composite` "epsilon_plus": the z+ rule (alpha 1, beta 0) for convolutions, the epsilon rule for linear
     layers; "epsilon": the latter for both. `softmax` "taylor": relevance goes through the attention's scores
-    [Achtibat et al. 2024]; "constant": around them [Ali et al. 2022]. The answer is a `Traced` with
+    [Achtibat et al. 2024]; "constant": around them [Ali et al. 2022]. The answer is a `TraceAnswer` with
     `input_gradient`: what the network is given times it is the relevance.
     """
 
@@ -66,7 +67,7 @@ class Relevance:
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
+class TraceAnswer:
     """The answer to a `Trace`. What was not asked for is empty. Tensors lie on the device, float32.
 
     `logits` (K,); `activations` and `gradients` by layer name (C, h, w); `input_gradient` (3, H, W);
@@ -88,7 +89,7 @@ class Traced:
 
 
 @dataclass(frozen=True, slots=True)
-class TextTraced:
+class TextTrace:
     """The answer to a `TextGradient`: per token of the encoder its span in the text (start, end) and the
     gradient and embedding, float32 (T, D).
     """
@@ -160,7 +161,8 @@ class Subject(ExplainedNumber):
 
     `key` names the content, `seed` is the study's. `layer` is what layer methods read unless they name their
     own. `lent` are the maps that a method or metric named as its lenders, by name; None if none is lent.
-    `region` is the planted or annotated part of the picture, bool (H, W), if it is known.
+    `region` is the planted or annotated part of the picture, bool (H, W), if it is known. `units` are the
+    spans (start, end) of the text that can be marked; None for those that the predictor finds.
     """
 
     key: str
@@ -170,6 +172,7 @@ class Subject(ExplainedNumber):
     text: str = ""
     lent: Mapping[str, Weights] | None = None
     region: Mask | None = None
+    units: tuple[Span, ...] | None = None
 
     @property
     def pixels(self) -> Tensor:

@@ -86,7 +86,7 @@ class Cells:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranked:
+class PixelReplacements:
     """The first `counts[i]` pixels of `order` replaced: by `fill` in the picture, or with `inserts` by the
     picture in `fill`. `order` int (H * W,) holds flat pixel indices.
     """
@@ -171,7 +171,7 @@ class OnPath:
 
 
 @dataclass(frozen=True, eq=False)
-class Weighted:
+class MaskedPictures:
     """The picture multiplied by masks with values in 0-1. `masks` makes those at the given places on the
     device, float32 (n, H, W); `names` are equal exactly for equal masks. What is hidden is black, or the
     colour `ground` (red, green, blue in 0-1).

@@ -17,7 +17,7 @@ from stimuli.planner.values import (
     Relevance,
     Subject,
     Trace,
-    Traced,
+    TraceAnswer,
     softmax,
 )
 
@@ -39,7 +39,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class JobResult:
     """The outcome of a job: its result, or the reason why there is none."""
 
     name: Hashable
@@ -64,9 +64,9 @@ class PictureState:
     """What is known of one picture: its trace so far, and the scores of copies by identity."""
 
     subject: Subject
-    traced: Traced | None = None
+    traced: TraceAnswer | None = None
     asked: Trace = Trace()
-    changed: dict[AttentionTrace | Relevance, Traced] = field(default_factory=dict)
+    changed: dict[AttentionTrace | Relevance, TraceAnswer] = field(default_factory=dict)
     known: dict[Hashable, Row] = field(default_factory=dict)
     jobs: int = 0
     awaited: dict[Hashable, list[tuple[Want, int]]] = field(default_factory=dict)
@@ -117,7 +117,7 @@ def kept_rows(logits: Tensor, wanted: Sequence[ExplainedNumber], is_whole: Seque
     ]
 
 
-def joined(first: Trace, second: Trace) -> Trace:
+def join_traces(first: Trace, second: Trace) -> Trace:
     return replace(
         first,
         layers=tuple(dict.fromkeys((*first.layers, *second.layers))),

@@ -29,7 +29,7 @@ PREDICTORS: Table[PredictorOpener] = Table(
     "predictor",
     {
         # pictures
-        "torch_image": "stimuli.predictors.image.torch_image:open_torch_image",
+        "torch_image": "stimuli.predictors.image.researcher_model:open_torch_image",
         "transformers_image": "stimuli.predictors.image.transformers_image:open_transformers_image",
         "clip_zero_shot": "stimuli.predictors.clip:open_clip_zero_shot",
         "trained_cnn": "stimuli.predictors.image.trained_cnn:open_trained_cnn",
@@ -37,7 +37,7 @@ PREDICTORS: Table[PredictorOpener] = Table(
         "toy": "stimuli.predictors.image.toy:open_toy",
         # pictures by named concepts
         "concept_bottleneck": "stimuli.predictors.concepts.concept_bottleneck:open_concept_bottleneck",
-        "part_concepts": "stimuli.predictors.concepts.part_concepts:open_part_concepts",
+        "part_concepts": "stimuli.predictors.concepts.part_detector:open_part_concepts",
         "clip_concepts": "stimuli.predictors.concepts.clip_concepts:open_clip_concepts",
         # texts
         "trained_text": "stimuli.predictors.text.trained_text:open_trained_text",
@@ -53,7 +53,7 @@ TRAINING_KEYS: Table[Callable[[Component, Component, str, Path], str]] = Table(
         "trained_bcos": "stimuli.predictors.image.trained_bcos:training_key",
         "trained_text": "stimuli.predictors.text.trained_text:training_key",
         "concept_bottleneck": "stimuli.predictors.concepts.concept_bottleneck:training_key",
-        "part_concepts": "stimuli.predictors.concepts.part_concepts:training_key",
+        "part_concepts": "stimuli.predictors.concepts.part_detector:training_key",
         "clip_concepts": "stimuli.predictors.concepts.clip_concepts:training_key",
     },
 )
@@ -81,7 +81,7 @@ def open_predictor(
     name = PREDICTORS.full_name(component.name)
     made = PREDICTORS.load(name)(component, folder, dataset, progress)
     if made.modality == "image":
-        from stimuli.predictors.gradients import refuse_probabilities
+        from stimuli.predictors.gradient_faults import refuse_probabilities
 
         image = cast("TorchPredictor", made)
         refuse_probabilities(image.module.raw, image.input_px)
@@ -96,6 +96,6 @@ def restore(data: bytes) -> TorchPredictor | TextPredictor:
     Raises BadSpec for bytes that are no such archive, or that were changed, and OtherPackage if the package
     that it came from is not here in the same version.
     """
-    from stimuli.predictors.files.archive import restore as restored
+    from stimuli.predictors.files.picture_archive_reader import restore as restored
 
     return restored(data)

@@ -241,11 +241,20 @@ class TorchvisionBlock(nn.Module):
         self.self_attention = TorchvisionAttention(width, heads)
         self.ln_2 = nn.LayerNorm(width, NORM_EPSILON)
         self.mlp = _mixer("0", "3", width)
+        self.register_load_state_dict_pre_hook(_rename_mixer)  # type: ignore[no-untyped-call]
 
     def forward(self, tokens: Tensor) -> Tensor:
         tokens = tokens + self.self_attention(self.ln_1(tokens))
         mixed: Tensor = tokens + self.mlp(self.ln_2(tokens))
         return mixed
+
+
+def _rename_mixer(_block: nn.Module, state: dict[str, Tensor], prefix: str, *_others: object) -> None:
+    """The published files name the two layers as torchvision did before 0.14."""
+    for old, new in (("linear_1", "0"), ("linear_2", "3")):
+        for kind in ("weight", "bias"):
+            if (name := f"{prefix}mlp.{old}.{kind}") in state:
+                state[f"{prefix}mlp.{new}.{kind}"] = state.pop(name)
 
 
 def _mixer(first: str, second: str, width: int) -> nn.Module:

@@ -15,22 +15,27 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from stimuli.errors import BadSpec, NotApplicable, ShapeMismatch
-from stimuli.predictors.concepts.bottleneck import Bottleneck
+from stimuli.errors import BadSpec, NotApplicable, ShapeMismatch, first_line
+from stimuli.predictors.concepts.head_interface import Bottleneck
 from stimuli.predictors.files.packing import pack
-from stimuli.predictors.framing import Framing
-from stimuli.predictors.gradients import gradient_fault
+from stimuli.predictors.framing import Channels, Framing, PictureSettings
+from stimuli.predictors.gradient_faults import gradient_fault
+from stimuli.predictors.network_forms import check_labels, is_single, logits_of, two_logits
+from stimuli.predictors.network_proof import network_errors, prove
 from stimuli.spec import JsonValue, content_key
 from stimuli.types import Box, Layout, Modality, Pixels
 
-Channels = tuple[float, float, float]
-PROBE_BATCHES = (2, 3)
+PROBE_ROWS = 3
+"""Two numbers for two pictures could be two logits of one."""
+REMEDY = (
+    "check input_px; a network takes float32 on the CPU, "
+    "in batches of any size: export it with a dynamic batch dimension"
+)
 OTHER_PRECISION = re.compile(r"\b(Half|BFloat16|Double|Float8\w*|dtype)\b")
 OTHER_CHANNELS = (1, 2, 4)
-BINARY_BATCH = 3  # two numbers for two pictures could be two logits of one
 
 
-class Normalised(nn.Module):
+class NormalisedNetwork(nn.Module):
     """A network with its normalisation inside, so that all other code works on 0-1 pixels.
 
     Takes float32 (N, 3, H, W) in 0-1, returns the network's own output for (x - mean) / std. That of a binary
@@ -49,15 +54,11 @@ class Normalised(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         output = self.raw(inputs)
-        if self.is_binary:
-            half = output.reshape(-1, 1) / 2
-            return torch.cat([-half, half], 1)
-        return output
+        return two_logits(output) if self.is_binary else output
 
     def raw(self, inputs: Tensor) -> Tensor:
         """The network's own output for pictures in 0-1."""
-        output: Tensor = self.network((inputs - self.mean) / self.std)
-        return output
+        return logits_of(self.network((inputs - self.mean) / self.std))
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class TorchPredictor:
     if one does.
     """
 
-    module: Normalised
+    module: NormalisedNetwork
     labels: tuple[str, ...]
     input_px: int
     layer: str
@@ -100,17 +101,7 @@ class TorchPredictor:
         """Content key of weights, architecture, labels, input size, framing and normalisation; 64 hexadecimal
         digits.
         """
-        return content_key(
-            {
-                "architecture": dict(self.architecture),
-                "weights": hashlib.sha256(self.payload).hexdigest(),
-                "labels": list(self.labels),
-                "input_px": self.input_px,
-                "mean": list(self.mean),
-                "std": list(self.std),
-                **self._framed(),
-            }
-        )
+        return content_key({**self._identity(), "weights": hashlib.sha256(self.payload).hexdigest()})
 
     def view(self, pixels: Pixels) -> Pixels:
         """Exactly what the network sees, uint8 (input_px, input_px, 3); bars have the colour of the mean."""
@@ -140,7 +131,8 @@ class TorchPredictor:
         with torch.inference_mode():
             for start in range(0, len(views), batch):
                 inputs = self.inputs(views[start : start + batch]).to(device)
-                parts.append(self.module(inputs).cpu().numpy())
+                with network_errors(_batch_of(inputs), REMEDY):
+                    parts.append(self.module(inputs).cpu().numpy())
         return np.concatenate(parts)
 
     def __call__(self, inputs: Tensor) -> Tensor:
@@ -165,26 +157,24 @@ class TorchPredictor:
 
     def dump(self) -> bytes:
         """An archive for `restore`: a JSON header and the weights; nothing in it is ever unpickled."""
-        header = {
+        provenance = dict(self.provenance)
+        header = {**self._identity(), "layer": self.layer, "provenance": provenance, "key": self.key}
+        return pack(header, self.payload)
+
+    def _identity(self) -> dict[str, JsonValue]:
+        framing = self.framing.as_json()
+        return {
             "architecture": dict(self.architecture),
             "labels": list(self.labels),
             "input_px": self.input_px,
-            "layer": self.layer,
             "mean": list(self.mean),
             "std": list(self.std),
-            **self._framed(),
-            "provenance": dict(self.provenance),
-            "key": self.key,
+            **({"framing": framing} if framing else {}),
         }
-        return pack(header, self.payload)
-
-    def _framed(self) -> dict[str, JsonValue]:
-        framing = self.framing.as_json()
-        return {"framing": framing} if framing else {}
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltNetwork:
     """A network with its weights in place, and what cannot be seen by running it.
 
     `token_prefix` is the number of class and register tokens in front of the cells, if layers put out tokens
@@ -198,61 +188,59 @@ class Built:
 
 
 def assemble(
-    built: Built,
+    built: BuiltNetwork,
+    settings: PictureSettings,
     *,
-    labels: Sequence[str],
-    input_px: int,
+    labels: Sequence[str] | None,
     layer: str,
-    mean: Channels,
-    std: Channels,
     architecture: Mapping[str, JsonValue],
     payload: bytes,
     provenance: Mapping[str, JsonValue],
-    framing: Framing = Framing(),  # noqa: B008
 ) -> TorchPredictor:
-    """A predictor from a network with its weights in place, after trying it on blank pictures.
+    """A predictor from a network with its weights in place, after trying it on a grey picture and on noise.
 
-    Two labels are also named by one logit, which speaks for the second. Raises ShapeMismatch when the network
-    does not take (N, 3, input_px, input_px) for any N or does not return one logit per label, BadSpec for an
-    unknown layer, doubled labels or logits that are not finite.
+    Two labels are also named by one logit, which speaks for the second; without labels they are numbers.
+    Raises ShapeMismatch when the network does not take (N, 3, input_px, input_px) for any N or does not
+    return one logit per label, Unrepeatable when the same pictures have other answers in another run or
+    batch, BadSpec for an unknown layer, doubled labels or logits that are not finite.
     """
-    if len(labels) < 2 or len(set(labels)) != len(labels):
-        raise BadSpec(f"labels = {list(labels)}: at least two different labels are needed, in logit order")
-    if min(std) <= 0:
-        raise BadSpec(f"std = {list(std)}: every value must be above 0")
-    module = freeze(Normalised(built.network, mean, std))
-    module.is_binary = len(labels) == 2 and _is_single(_run_blank(module, BINARY_BATCH, input_px))
-    layouts = probe(module, tuple(labels), input_px, built.token_prefix)
+    if labels is not None:
+        check_labels(labels)
+    if min(settings.std) <= 0:
+        raise BadSpec(f"std = {list(settings.std)}: every value must be above 0")
+    input_px = settings.input_px
+    module = freeze(NormalisedNetwork(built.network, settings.mean, settings.std))
+    layouts, output = probe(module, input_px, built.token_prefix)
+    labels = numbered_labels(output) if labels is None else tuple(labels)
+    module.is_binary = is_single(output, labels)
+    _check_logits(two_logits(output) if module.is_binary else output, labels)
+    layouts = _with_sight(layouts, module, input_px)
     chosen = check_layer(layer, layouts, BadSpec) if layer else default_layer(layouts, built.network)
     return TorchPredictor(
         module=module,
-        labels=tuple(labels),
+        labels=labels,
         input_px=input_px,
         layer=chosen,
         layouts=layouts,
-        mean=mean,
-        std=std,
+        mean=settings.mean,
+        std=settings.std,
         architecture=architecture,
         payload=payload,
         provenance=provenance,
         bottleneck=built.bottleneck,
         concept_layer=built.concept_layer,
-        framing=framing,
+        framing=settings.framing,
         no_gradient=gradient_fault(module, input_px),
     )
 
 
-def numbered(network: nn.Module, input_px: int) -> tuple[str, ...]:
-    """Labels "0", "1", ... for a network whose classes have no names: one per logit, two for a single one.
-    Errors as `assemble`.
-    """
-    module = freeze(Normalised(network, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)))
-    output = _run_blank(module, BINARY_BATCH, input_px)
-    count = output.shape[1] if isinstance(output, Tensor) and output.ndim == 2 else 1
+def numbered_labels(output: Tensor) -> tuple[str, ...]:
+    """Labels "0", "1", ... for a network whose classes have no names: one per logit, two for a single one."""
+    count = output.shape[1] if output.ndim == 2 else 1
     return tuple(str(place) for place in range(max(2, count)))
 
 
-def freeze(module: Normalised) -> Normalised:
+def freeze(module: NormalisedNetwork) -> NormalisedNetwork:
     """Evaluation mode without gradients on the weights; explainers differentiate the inputs only."""
     for part in module.modules():
         part.training = False  # an unflattened program refuses eval(), and eval() would change nothing in it
@@ -262,28 +250,37 @@ def freeze(module: Normalised) -> Normalised:
 
 
 def probe(
-    module: Normalised, labels: tuple[str, ...], input_px: int, token_prefix: int | None
-) -> dict[str, Layout]:
-    """Run blank batches of two sizes; how each layer can be read as maps, in the order of the pass.
+    module: NormalisedNetwork, input_px: int, token_prefix: int | None
+) -> tuple[dict[str, Layout], Tensor]:
+    """Prove the network on a grey picture and two of noise, in batches of two sizes: how each layer can be
+    read as maps, in the order of the pass, and the network's own output for the three.
 
     A layer must run once in a pass and put out one row per picture, of the same shape in every batch.
     """
-    passes: list[dict[str, list[Layout | None]]] = []
+    passes: dict[int, dict[str, list[Layout | None]]] = {}
     names = {name for name, _ in module.network.named_modules() if name}
-    for count in PROBE_BATCHES:
+    draws = torch.Generator().manual_seed(5)
+    pictures = torch.rand((PROBE_ROWS, 3, input_px, input_px), generator=draws)
+    pictures *= torch.rand((PROBE_ROWS, 3, 1, 1), generator=draws)  # in mean, all noise is alike
+    pictures[0] = 0.5
+
+    def ask(rows: slice) -> Tensor:
         seen: dict[str, list[Layout | None]] = {}
-        note = partial(_note, seen, count, token_prefix)
-        with _hooked(module, names, note):
-            _check_logits(_run_blank(module, count, input_px), count, labels)
-        passes.append(seen)
+        batch = pictures[rows]
+        passes[len(batch)] = seen
+        with _hook_modules(module, names, partial(_note, seen, len(batch), token_prefix)):
+            return _run(module, batch)
+
+    output = prove(ask, PROBE_ROWS, "picture")
+    largest, *smaller = passes.values()
     layouts = {
         name: readings[0]
-        for name, readings in passes[0].items()
-        if len(readings) == 1 and readings[0] is not None and passes[1].get(name) == readings
+        for name, readings in largest.items()
+        if len(readings) == 1
+        and readings[0] is not None
+        and all(seen.get(name) == readings for seen in smaller)
     }
-    tokens = {name: layout for name, layout in layouts.items() if layout.kind == "tokens"}
-    blind = _unseen(module, input_px, tokens)
-    return {name: replace(layout, sees_target=name not in blind) for name, layout in layouts.items()}
+    return layouts, output
 
 
 def _note(
@@ -312,35 +309,43 @@ def _layout(output: Tensor, count: int, token_prefix: int | None) -> Layout | No
     return None
 
 
-def _unseen(module: Normalised, input_px: int, tokens: Mapping[str, Layout]) -> set[str]:
-    """Token layers whose cells do not reach the logits: only the class token is read behind them."""
-    if not tokens:
-        return set()
+def _with_sight(layouts: Mapping[str, Layout], module: NormalisedNetwork, input_px: int) -> dict[str, Layout]:
+    """With what bears on the logits: the cells of a token layer do not if only the class token is read."""
+    tokens = {name for name, layout in layouts.items() if layout.kind == "tokens"}
     kept: dict[str, Tensor] = {}
+    gradients: dict[str, Tensor | None] = {}
     picture = torch.rand((1, 3, input_px, input_px), generator=torch.Generator().manual_seed(1))
-    with torch.enable_grad(), _hooked(module, set(tokens), kept.__setitem__):
-        logits = module(picture.requires_grad_())
-        weights = torch.linspace(1, 2, logits.shape[1])
-        moving = {name: output for name, output in kept.items() if output.requires_grad}
-        derivatives = torch.autograd.grad((logits * weights).sum(), list(moving.values()), allow_unused=True)
-    gradients = dict(zip(moving, derivatives, strict=True))
-    return {
-        name
-        for name, layout in tokens.items()
-        if (got := gradients.get(name)) is None or not bool(got[:, layout.prefix :].any())
-    }
+
+    def keep(name: str, output: Tensor) -> Tensor:
+        kept[name] = output
+        return output.clone()  # the next step may write into it
+
+    with torch.enable_grad(), _hook_modules(module, tokens, keep):
+        if tokens:
+            with network_errors(_batch_of(picture), REMEDY):
+                logits = module(picture.requires_grad_())
+            weights = torch.linspace(1, 2, logits.shape[1])
+            moving = {name: output for name, output in kept.items() if output.requires_grad}
+            total = (logits * weights).sum()
+            derivatives = torch.autograd.grad(total, list(moving.values()), allow_unused=True)
+            gradients = dict(zip(moving, derivatives, strict=True))
+
+    def is_seen(name: str, layout: Layout) -> bool:
+        got = gradients.get(name)
+        return name not in tokens or (got is not None and bool(got[:, layout.prefix :].any()))
+
+    return {name: replace(layout, sees_target=is_seen(name, layout)) for name, layout in layouts.items()}
 
 
 @contextmanager
-def _hooked(module: Normalised, names: set[str], note: Callable[[str, Tensor], None]) -> Iterator[None]:
-    """`note` gets the output of each named module; the next step gets a copy, for it may write into it."""
+def _hook_modules(
+    module: NormalisedNetwork, names: set[str], note: Callable[[str, Tensor], Tensor | None]
+) -> Iterator[None]:
+    """`note` gets the output of each named module; the next step gets what it returns, if anything."""
 
     def watch(name: str) -> Callable[..., Tensor | None]:
         def hook(_module: nn.Module, _inputs: object, output: object) -> Tensor | None:
-            if not isinstance(output, Tensor):
-                return None
-            note(name, output)
-            return output.clone()
+            return note(name, output) if isinstance(output, Tensor) else None
 
         return hook
 
@@ -352,62 +357,67 @@ def _hooked(module: Normalised, names: set[str], note: Callable[[str, Tensor], N
             handle.remove()
 
 
-def _run_blank(module: Normalised, count: int, input_px: int) -> object:
+def _run(module: NormalisedNetwork, pictures: Tensor) -> Tensor:
+    """What the network says of the pictures, one row each. Errors as `assemble`."""
     try:
-        with torch.no_grad():
-            return module(torch.full((count, 3, input_px, input_px), 0.5))
-    except (RuntimeError, ValueError, TypeError, AssertionError) as error:
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        if OTHER_PRECISION.search(first):
+        with network_errors(_batch_of(pictures), REMEDY):
+            output = module.raw(pictures)
+    except ShapeMismatch as error:
+        fault = error.__cause__
+        if fault is not None and OTHER_PRECISION.search(first_line(fault)):
             raise BadSpec(
-                f"the model does not take pictures in float32 ({first}): it changes to another precision "
-                "inside; bring the whole of it to float32, and export it again"
-            ) from error
-        if (channels := _taken_channels(module, count, input_px)) is not None:
+                f"the model does not take pictures in float32 ({first_line(fault)}): it changes to another "
+                "precision inside; bring the whole of it to float32, and export it again"
+            ) from fault
+        if fault is not None and (channels := _taken_channels(module, pictures)) is not None:
             raise ShapeMismatch(
                 f"the network takes pictures of {channels} channel{'s' * (channels > 1)}, not of 3, which "
                 "people's pictures have (red, green, blue): export it with a first layer that takes three "
                 f"channels, or inside a module that makes {channels} of three{_HOW.get(channels, '')}"
-            ) from error
+            ) from fault
+        raise
+    output = output if output.ndim else output[None]  # squeezed: one logit of one picture
+    if len(output) != len(pictures):
         raise ShapeMismatch(
-            f"the model does not take a batch of {count} pictures of 3 x {input_px} x {input_px} ({first}); "
-            "check input_px, and export with a dynamic batch dimension"
-        ) from error
+            f"the model returns {tuple(output.shape)} for {len(pictures)} pictures; logits "
+            f"({len(pictures)}, labels) are needed, of one picture too (a squeeze() loses that row)"
+        )
+    return output
 
 
 _HOW = {1: ", such as pictures.mean(1, keepdim=True)"}
 
 
-def _taken_channels(module: Normalised, count: int, input_px: int) -> int | None:
-    """How many channels the network takes in place of three, tried on blank pictures; None if it takes none
+def _batch_of(pictures: Tensor) -> str:
+    return f"a batch of {len(pictures)} pictures of {' x '.join(str(size) for size in pictures.shape[1:])}"
+
+
+def _taken_channels(module: NormalisedNetwork, pictures: Tensor) -> int | None:
+    """How many channels the network takes in place of three, tried on grey pictures; None if it takes none
     of the numbers tried."""
+    count, _, height, width = pictures.shape
     for channels in OTHER_CHANNELS:
         try:
-            with torch.no_grad():
-                module.network(torch.full((count, channels, input_px, input_px), 0.5))
-        except (RuntimeError, ValueError, TypeError, AssertionError):
+            with network_errors("", ""):
+                module.network(torch.full((count, channels, height, width), 0.5))
+        except ShapeMismatch:
             continue
         return channels
     return None
 
 
-def _is_single(output: object) -> bool:
-    """Whether this is one number per picture."""
-    return isinstance(output, Tensor) and output.shape in {(BINARY_BATCH,), (BINARY_BATCH, 1)}
-
-
-def _check_logits(output: object, count: int, labels: tuple[str, ...]) -> None:
-    if not isinstance(output, Tensor) or output.ndim != 2 or len(output) != count:
-        returned = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+def _check_logits(output: Tensor, labels: tuple[str, ...]) -> None:
+    if output.ndim != 2:
         raise ShapeMismatch(
-            f"the model returns {returned} for {count} pictures; logits ({count}, labels) are needed"
+            f"the model returns {tuple(output.shape)} for {len(output)} pictures; logits "
+            f"({len(output)}, labels) are needed"
         )
     if output.shape[1] != len(labels):
         raise ShapeMismatch(
             f"the model returns {output.shape[1]} logits, but {len(labels)} labels are given "
             f"({', '.join(labels)}); name one label per logit, in order"
         )
-    if not bool(torch.isfinite(output).all()):
+    if not bool(torch.isfinite(output[0]).all()):
         raise BadSpec("the model returns values that are not finite for a grey picture; check its weights")
 
 

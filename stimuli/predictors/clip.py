@@ -19,7 +19,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from stimuli.errors import BadSpec
-from stimuli.predictors.base import Built, TorchPredictor, assemble
+from stimuli.predictors.base import BuiltNetwork, TorchPredictor, assemble
 from stimuli.predictors.files.hub_folder import (
     chosen_labels,
     fill,
@@ -28,7 +28,7 @@ from stimuli.predictors.files.hub_folder import (
     plain_config,
     tokenizer,
 )
-from stimuli.predictors.files.hub_pictures import HubPictureParams, picture_settings
+from stimuli.predictors.files.hub_preprocessing import HubPictureParams, picture_settings
 from stimuli.predictors.files.picture_settings import PictureSettings
 from stimuli.predictors.files.weights import (
     cast_from,
@@ -203,12 +203,10 @@ def open_clip_zero_shot(
     network = ZeroShot(clip.tower, clip.embed(texts), clip.scale, clip.bias)
     prefix = clip.token_prefix if params.token_prefix is None else params.token_prefix
     predictor = assemble(
-        Built(network, prefix),
+        BuiltNetwork(network, prefix),
+        clip.settings,
         labels=labels,
-        input_px=clip.settings.input_px,
         layer=params.layer,
-        mean=clip.settings.mean,
-        std=clip.settings.std,
         architecture={"kind": "clip_zero_shot", "token_prefix": prefix, **clip.architecture},
         payload=pack_weights(network),
         provenance={
@@ -218,13 +216,12 @@ def open_clip_zero_shot(
             **params.told(),
             **cast_from(clip.precisions),
         },
-        framing=clip.settings.framing,
     )
     progress("loading the model", 1, 1)
     return predictor
 
 
-def read_clip_zero_shot(architecture: Mapping[str, JsonValue], payload: bytes) -> Built:
+def read_clip_zero_shot(architecture: Mapping[str, JsonValue], payload: bytes) -> BuiltNetwork:
     """The network of an archive; neither folder, text model nor tokenizer are needed."""
     state = read_weights(payload, "the archive")
     tower = picture_tower(
@@ -233,7 +230,7 @@ def read_clip_zero_shot(architecture: Mapping[str, JsonValue], payload: bytes) -
         "the archive",
     )
     network = ZeroShot(tower, state["texts"], float(state["scale"]), float(state["bias"]))
-    return Built(network, architecture["token_prefix"])
+    return BuiltNetwork(network, architecture["token_prefix"])
 
 
 def prompts(template: str, names: Sequence[str], count: int) -> list[str]:

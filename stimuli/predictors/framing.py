@@ -15,6 +15,7 @@ from stimuli.registry import Params
 from stimuli.spec import JsonValue
 from stimuli.types import Box, Pixels
 
+Channels = tuple[float, float, float]
 Fit = Literal["crop", "squash", "pad"]
 Interpolation = Literal["nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"]
 Rounding = Literal["legible", "torchvision", "transformers"]
@@ -45,7 +46,7 @@ class Framing:
 
     def view(self, pixels: Pixels, side: int, mean: Sequence[float] = (0.0, 0.0, 0.0)) -> Pixels:
         """The square, uint8 (side, side, 3); bars have the colour `mean`, in 0-1."""
-        size, left, top = self._placed(pixels.shape[0], pixels.shape[1], side)
+        size, left, top = self._placement(pixels.shape[0], pixels.shape[1], side)
         if (*size[::-1], 3) == pixels.shape == (side, side, 3):
             return np.ascontiguousarray(pixels)
         resized = Image.fromarray(pixels).resize(size, Image.Resampling[self.interpolation.upper()])
@@ -58,10 +59,10 @@ class Framing:
         """Left, top, right and bottom of the square in shares of the picture's width and height: 0-1, beyond
         that where "pad" puts bars.
         """
-        (wide, high), left, top = self._placed(height, width, side)
+        (wide, high), left, top = self._placement(height, width, side)
         return left / wide, top / high, (left + side) / wide, (top + side) / high
 
-    def _placed(self, height: int, width: int, side: int) -> tuple[tuple[int, int], int, int]:
+    def _placement(self, height: int, width: int, side: int) -> tuple[tuple[int, int], int, int]:
         """Width and height after resizing, and where the square begins in it: negative where bars come."""
         aim = self.resize_px or side
         short, long = min(height, width), max(height, width)
@@ -81,6 +82,30 @@ class Framing:
         if spare < 0:
             return -(-spare // 2)
         return round(spare / 2) if self.rounding == "torchvision" else spare // 2
+
+
+@dataclass(frozen=True, slots=True)
+class PictureSettings:
+    """Square pictures of `input_px` pixels in 0-1, made as `framing` says, normalised by `mean` and `std` per
+    channel.
+    """
+
+    input_px: int
+    mean: Channels = (0.0, 0.0, 0.0)
+    std: Channels = (1.0, 1.0, 1.0)
+    framing: Framing = Framing()
+
+    def view(self, pixels: Pixels) -> Pixels:
+        """The square that the network sees, uint8 (input_px, input_px, 3); bars are as the mean."""
+        return self.framing.view(pixels, self.input_px, self.mean)
+
+    def at(self, input_px: int | None) -> PictureSettings:
+        """The same for squares of another side, which show the same part of a picture."""
+        if input_px is None or input_px == self.input_px:
+            return self
+        aim = self.framing.resize_px
+        scaled = None if aim is None else aim * input_px // self.input_px
+        return replace(self, input_px=input_px, framing=replace(self.framing, resize_px=scaled))
 
 
 class FramingParams(Params):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from torch import nn
 
-    from stimuli.predictors.concepts.bottleneck import Bottleneck
+    from stimuli.predictors.concepts.head_interface import Bottleneck
     from stimuli.types import Layout
 
 

@@ -23,7 +23,7 @@ from stimuli.predictors.base import TorchPredictor
 NOISE_PICTURES = 8
 
 
-def randomised(predictor: TorchPredictor, layers: int, seed: int) -> TorchPredictor:
+def randomise_weights(predictor: TorchPredictor, layers: int, seed: int) -> TorchPredictor:
     """The same predictor, its weights permuted in place: those of the last `layers` layers of the pass that
     have any, of all with 0. A tensor's permutation depends on `seed` and on its name and size alone.
 

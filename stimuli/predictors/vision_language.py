@@ -25,7 +25,7 @@ from stimuli.predictors.files.hub_folder import (
     open_hub_folder,
     plain_config,
     quietly,
-    tried,
+    try_call,
 )
 from stimuli.types import Pixels
 
@@ -70,12 +70,14 @@ class VisionLanguage:
                     f"{replies[same[0]]!r}: take another model"
                 )
         with self._reading, torch.inference_mode(), quietly():
-            given = tried(lambda: self._read(turns), f'"{self.name}"', f"read {_told(turns)}")
+            given = try_call(
+                lambda: self._dialogue_inputs(turns), f'"{self.name}"', f"read {_dialogue_text(turns)}"
+            )
             totals = [0.0] * len(rows)
             self._branch(given, rows, list(range(len(rows))), 0, totals)
         return totals
 
-    def _read(self, turns: Sequence[Turn]) -> dict[str, Tensor]:
+    def _dialogue_inputs(self, turns: Sequence[Turn]) -> dict[str, Tensor]:
         from PIL import Image
 
         chat = [
@@ -130,7 +132,7 @@ class VisionLanguage:
                 # One number for each token: that it counts, or of which kind it is, which for text is 0.
                 fresh = torch.ones_like(more) if name == "attention_mask" else torch.zeros_like(more)
                 inputs[name] = torch.cat([value, fresh.to(value.dtype)], dim=1)
-        made = tried(
+        made = try_call(
             lambda: self.model(**inputs, **self._last_alone, use_cache=False), f'"{self.name}"', "answer"
         )
         row: Tensor = made.logits[0, -1]
@@ -165,7 +167,7 @@ def _processor(folder: HubFolder) -> Any:
         if "audio_tokenizer" in (folder.json(name) or {}):
             raise BadSpec(f'"{folder.shown}/{name}" names a model of its own for sounds; {SERVED}')
     with quietly():
-        made = tried(
+        made = try_call(
             lambda: library().AutoProcessor.from_pretrained(
                 str(folder.path), local_files_only=True, trust_remote_code=False
             ),
@@ -191,6 +193,6 @@ def _digest(folder: HubFolder) -> str:
     return total.hexdigest()
 
 
-def _told(turns: Sequence[Turn]) -> str:
+def _dialogue_text(turns: Sequence[Turn]) -> str:
     count = sum(not isinstance(part, str) for _, parts in turns for part in parts)
     return f"{count} picture{'' if count == 1 else 's'} in one dialogue"

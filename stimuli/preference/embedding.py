@@ -11,7 +11,7 @@ import numpy as np
 
 from stimuli.errors import BadRatings
 from stimuli.preference.encoders import PreferenceEncoder, Vectors
-from stimuli.preference.sealed import seal, unseal, write_whole
+from stimuli.preference.tensor_file import seal, unseal, write_whole
 from stimuli.render.png import decode
 
 AT_ONCE = 256
@@ -82,7 +82,7 @@ def embed(
                 "one alone: give both, or leave it out"
             )
     wanted = {_key(*content): content for subject in subjects for content in subject.contents}
-    vectors = _encoded(wanted, encoder, folder, progress)
+    vectors = _encode_contents(wanted, encoder, folder, progress)
     shown = 2 if pairs else 1
     rows = np.zeros((len(subjects), shown * encoder.size + len(labels)), np.float32)
     for row, subject in zip(rows, subjects, strict=True):
@@ -93,7 +93,7 @@ def embed(
     return rows
 
 
-def _encoded(
+def _encode_contents(
     wanted: dict[str, tuple[str, bytes]],
     encoder: PreferenceEncoder,
     folder: Path | None,
@@ -101,7 +101,7 @@ def _encoded(
 ) -> dict[str, Vectors]:
     """The vector of each content by its key."""
     kept = folder / encoder.digest[:16] if folder else None
-    vectors = _kept(kept, encoder) if kept else {}
+    vectors = _read_vectors(kept, encoder) if kept else {}
     missing = [key for key in wanted if key not in vectors]
     for start in range(0, len(missing), AT_ONCE):
         progress(len(wanted) - len(missing) + start, len(wanted))
@@ -126,7 +126,7 @@ def _encoded(
     return vectors
 
 
-def _kept(folder: Path, encoder: PreferenceEncoder) -> dict[str, Vectors]:
+def _read_vectors(folder: Path, encoder: PreferenceEncoder) -> dict[str, Vectors]:
     vectors: dict[str, Vectors] = {}
     for file in sorted(folder.glob("*.safetensors")):
         arrays, keys = unseal(file.read_bytes(), f'the embeddings "{file}"', REMEDY)

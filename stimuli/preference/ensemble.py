@@ -19,7 +19,7 @@ from torch import Tensor
 
 from stimuli.errors import BadRatings
 from stimuli.preference.losses import LossWeights, Similarity, loss
-from stimuli.preference.scores import HIGHEST, LOWEST, Floats, kappa, mse
+from stimuli.preference.prediction_agreement import HIGHEST, LOWEST, Floats, kappa, mse
 
 Output = Literal["linear", "relu"]
 OUTPUTS: tuple[Output, ...] = get_args(Output)
@@ -80,7 +80,7 @@ def forward(
     return torch.relu(last) if output == "relu" else last
 
 
-def predicted(
+def predict_ratings(
     weights: Sequence[Tensor], views: tuple[Tensor, Tensor], inputs: Tensor, output: Output
 ) -> Floats:
     """The ratings, 1..5, float64 (H, n), that heads give the rows of `inputs` (n, D)."""
@@ -216,7 +216,7 @@ class HeadBlock:
         rows = torch.from_numpy(self.heads[h].held_rows).to(self.held.device)
         weights = [weight[h : h + 1] for weight in self.weights]
         views = self.views[0][h : h + 1], self.views[1][h : h + 1]
-        answers: Floats = predicted(weights, views, self.held[rows], self.recipe.output)[0]
+        answers: Floats = predict_ratings(weights, views, self.held[rows], self.recipe.output)[0]
         return answers
 
     def trained(self) -> Arrays:

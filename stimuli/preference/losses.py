@@ -40,7 +40,7 @@ RELEASED_SCORING = LossWeights(mse=1.0, rank=0.001, similarity=0.01)
 """As PASTA's scoring script has them."""
 
 
-def squared(predicted: Tensor, wanted: Tensor) -> Tensor:
+def squared_error(predicted: Tensor, wanted: Tensor) -> Tensor:
     """The mean squared difference of each head, (H,), of float (H, B)."""
     return (predicted - wanted).square().mean(dim=1)
 
@@ -77,7 +77,7 @@ def loss(predicted: Tensor, wanted: Tensor, weights: LossWeights, over: Similari
     by name.
     """
     return (
-        weights.mse * squared(predicted, wanted)
+        weights.mse * squared_error(predicted, wanted)
         + weights.rank * ranking(predicted, wanted)
         + weights.similarity * dissimilarity(predicted, wanted, over)
     )

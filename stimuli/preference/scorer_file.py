@@ -13,9 +13,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from stimuli.errors import BadRatings, BadSpec
 from stimuli.preference.encoders import NamedEncoder
-from stimuli.preference.scorer import PreferenceScorer
-from stimuli.preference.scores import Floats, Target
-from stimuli.preference.sealed import seal, unseal, write_whole
+from stimuli.preference.prediction_agreement import Floats, Target
+from stimuli.preference.scorer_estimator import PreferenceScorer
+from stimuli.preference.tensor_file import seal, unseal, write_whole
 from stimuli.registry import STRICT
 from stimuli.spec import JsonValue
 
@@ -96,7 +96,7 @@ class SavedScorer:
         return self.scorer.predict(vectors)
 
 
-def described(scorer: PreferenceScorer) -> dict[str, JsonValue]:
+def scorer_parameters(scorer: PreferenceScorer) -> dict[str, JsonValue]:
     """The parameters of a scorer as its card has them."""
     return {
         name: np.asarray(value).tolist() if name in ("seed", "hidden") else value
@@ -115,7 +115,7 @@ def save(path: Path, scorer: PreferenceScorer, card: ScorerCard) -> None:
         raise BadRatings(f'a scorer is saved as a file ending in {ENDING}, and "{path.name}" does not')
     if not hasattr(scorer, "arrays_"):
         raise BadRatings("this scorer is not fitted: fit it before it is saved")
-    if card.parameters != described(scorer):
+    if card.parameters != scorer_parameters(scorer):
         raise BadRatings("the card has other parameters than the scorer: fill it with described(scorer)")
     if len(card.heads) != scorer.n_heads_:
         raise BadRatings(

@@ -19,8 +19,8 @@ from stimuli.explainers.perturbation.rise import MaskBank, mask_bank
 from stimuli.predictors.base import TorchPredictor
 from stimuli.preference.embedding import ShownExplanation, embed
 from stimuli.preference.encoders import PreferenceEncoder, Vectors
+from stimuli.preference.prediction_agreement import HIGHEST, LOWEST, Floats
 from stimuli.preference.scorer_file import SavedScorer
-from stimuli.preference.scores import HIGHEST, LOWEST, Floats
 from stimuli.render.heatmap import overlay
 from stimuli.render.png import encode
 from stimuli.render.recipe import RenderSpec
@@ -74,7 +74,7 @@ class Predicts:
         return np.asarray(answers[:, self.heads].mean(axis=1))
 
 
-def steered(
+def steered_maps(
     predictor: TorchPredictor,
     view: Pixels,
     target: int,

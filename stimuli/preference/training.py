@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from stimuli.errors import BadSpec
 from stimuli.preference.ensemble import Arrays, HeadBlock, RatedHead, ScorerRecipe, one_thread_each
-from stimuli.preference.sealed import seal, unseal, write_whole
+from stimuli.preference.tensor_file import seal, unseal, write_whole
 from stimuli.spec import canonical_json
 
 Floats32 = NDArray[np.float32]

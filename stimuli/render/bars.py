@@ -15,7 +15,7 @@ from PIL import ImageDraw
 
 from stimuli.errors import BadSpec, ShapeMismatch
 from stimuli.render.heatmap import TILE_SCALE
-from stimuli.render.text_draw import INK, canvas, font, legible_text, line_px, wrapped, write
+from stimuli.render.text_draw import INK, canvas, font, legible_text, line_px, wrap_text, write
 from stimuli.spec import JsonValue
 from stimuli.types import ConceptAttribution, Pixels
 
@@ -64,17 +64,17 @@ def draw_bars(attribution: ConceptAttribution, spec: BarSpec) -> Pixels:
     not finite or not one per concept.
     """
     check_bars(spec)
-    return _drawn(attribution, min(spec.top, len(attribution.concepts)), spec, spec.width, spec.height)
+    return _draw_bars(attribution, min(spec.top, len(attribution.concepts)), spec, spec.width, spec.height)
 
 
 def draw_bars_tile(attribution: ConceptAttribution, spec: BarSpec) -> Pixels:
     """The same at reservoir size, drawn anew: at most `TILE_ROWS` concepts, uint8 (2 x tile_px, same, 3)."""
     check_bars(spec)
     side = TILE_SCALE * spec.tile_px
-    return _drawn(attribution, min(spec.top, TILE_ROWS, len(attribution.concepts)), spec, side, side)
+    return _draw_bars(attribution, min(spec.top, TILE_ROWS, len(attribution.concepts)), spec, side, side)
 
 
-def told(attribution: ConceptAttribution, spec: BarSpec) -> str:
+def bars_in_words(attribution: ConceptAttribution, spec: BarSpec) -> str:
     """The same in words: the drawn concepts in their order, each with the length of its bar and its side."""
     shares, signed = importance(attribution), spec.signed and has_sides(attribution)
     parts = []
@@ -86,14 +86,19 @@ def told(attribution: ConceptAttribution, spec: BarSpec) -> str:
 
 def check_bars(spec: BarSpec) -> BarSpec:
     """Return `spec` if it can be drawn; BadSpec names the value and its limits."""
-    limits = {"top": (1, 15), "width": (320, 2048), "height": (320, 2048), "tile_px": (64, 512)}
-    for name, (low, high) in limits.items():
-        value = getattr(spec, name)
-        if not low <= value <= high:
-            raise BadSpec(f"bars {name} is {value!r}, but must lie between {low} and {high}")
+    check_sizes("bars", spec, 15)
     if spec.letters is not None and not 0.02 <= spec.letters <= 0.1:
         raise BadSpec(f"bars letters is {spec.letters!r}, but must lie between 0.02 and 0.1")
     return spec
+
+
+def check_sizes(what: str, spec: object, top: int) -> None:
+    """BadSpec if a recipe with a `top`, a size and a tile has one of them out of its limits."""
+    limits = {"top": (1, top), "width": (320, 2048), "height": (320, 2048), "tile_px": (64, 512)}
+    for name, (low, high) in limits.items():
+        value = getattr(spec, name)
+        if not low <= value <= high:
+            raise BadSpec(f"{what} {name} is {value!r}, but must lie between {low} and {high}")
 
 
 def importance(attribution: ConceptAttribution) -> Floats:
@@ -129,7 +134,7 @@ def ranking(attribution: ConceptAttribution) -> list[int]:
     return sorted(range(len(shares)), key=lambda place: (-shares[place], place))
 
 
-def _drawn(attribution: ConceptAttribution, rows: int, spec: BarSpec, width: int, height: int) -> Pixels:
+def _draw_bars(attribution: ConceptAttribution, rows: int, spec: BarSpec, width: int, height: int) -> Pixels:
     shares = importance(attribution)
     signed = spec.signed and has_sides(attribution)
     names = [legible_text(name, "a concept's name", NAME_CHARS) for name in attribution.concepts]
@@ -142,7 +147,7 @@ def _drawn(attribution: ConceptAttribution, rows: int, spec: BarSpec, width: int
         if row % 2 == 0:
             end = height if row == rows - 1 else top + frame.pitch
             draw.rectangle((0, top, width - 1, end - 1), BAND)
-        lines = wrapped(names[place], frame.text_px, width - 2 * frame.margin, frame.lines)
+        lines = wrap_text(names[place], frame.text_px, width - 2 * frame.margin, frame.lines)
         # A name of one line stands right above its bar, however many lines others may have.
         name_top = top + frame.inset + (frame.lines - len(lines)) * line_px(frame.text_px)
         write(draw, lines, (frame.margin, name_top), frame.text_px)

@@ -1,10 +1,9 @@
 """Fields as pictures: one recipe for every condition of a study.
 
-A field (`field.drawn_field`) picks colours of a palette, which cover the picture at one constant opacity, so
-that lightness grows with strength on every ground. With `base` "grey" the
-picture below has no colour of its own, so that every hue belongs to the palette. The other styles show the
-picture itself where it matters: lines of equal strength, or grey over what matters less.
-"""
+A field (`attribution_field.drawn_field`) picks colours of a palette, which cover the picture at one constant
+opacity, so that lightness grows with strength on every ground. With `base` "grey" the picture below has no
+colour of its own, so that every hue belongs to the palette. The other styles show the picture itself where it
+matters: lines of equal strength, or grey over what matters less."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from PIL import Image
 
 from stimuli.errors import ShapeMismatch
 from stimuli.planner.ranking import most_important_first
-from stimuli.render.field import drawn_field, strength
+from stimuli.render.attribution_field import drawn_field, strength
 from stimuli.render.png import check_picture
 from stimuli.render.recipe import RenderSpec
 from stimuli.types import PixelAttribution, Pixels, Plane
@@ -46,13 +45,13 @@ def overlay(picture: Pixels, made: PixelAttribution, spec: RenderSpec) -> Pixels
             f"the map has {made.values.shape} pixels and the picture {picture.shape[:2]}: "
             "draw on the network's own view"
         )
-    return painted(picture, drawn_field(made, spec), spec)
+    return paint_field(picture, drawn_field(made, spec), spec)
 
 
 def overlay_tile(picture: Pixels, made: PixelAttribution, spec: RenderSpec) -> Pixels:
     """The same at reservoir size: picture and field are resized first, so that edges stay clean."""
-    field = resized(drawn_field(made, spec), _tile_size(picture, spec))
-    return painted(tile(picture, spec), field, spec)
+    field = resize_field(drawn_field(made, spec), _tile_size(picture, spec))
+    return paint_field(tile(picture, spec), field, spec)
 
 
 def tile(picture: Pixels, spec: RenderSpec) -> Pixels:
@@ -62,20 +61,20 @@ def tile(picture: Pixels, spec: RenderSpec) -> Pixels:
     return np.asarray(smaller, dtype=np.uint8).copy()
 
 
-def resized(field: Plane, size: tuple[int, int]) -> Plane:
+def resize_field(field: Plane, size: tuple[int, int]) -> Plane:
     """A field at another size (width, height), bilinear."""
     return np.asarray(Image.fromarray(field).resize(size, Image.Resampling.BILINEAR), np.float32)
 
 
-def painted(picture: Pixels, field: Plane, spec: RenderSpec) -> Pixels:
+def paint_field(picture: Pixels, field: Plane, spec: RenderSpec) -> Pixels:
     """A field of the picture's own size (H, W) drawn on it, uint8 (H, W, 3)."""
     below = grey(picture) if spec.base == "grey" else picture
     if spec.style == "contour":
         return _contour(below, field, spec)
     if spec.style == "mask":
-        return _veiled(below, strength(field))
+        return _veil_picture(below, strength(field))
     if spec.style == "top_share":
-        return _veiled(below, top_places(strength(field), spec.top_share))
+        return _veil_picture(below, top_places(strength(field), spec.top_share))
     colours = palette(spec.colormap)[_places(field, spec)]
     opacity: Floats | float = spec.alpha
     if spec.opacity == "rising":
@@ -162,7 +161,7 @@ def from_edge(inside: NDArray[np.bool_]) -> Floats:
     return np.asarray(np.where(inside, within, without) - 0.5, np.float32)
 
 
-def _veiled(below: Pixels, shown: Plane) -> Pixels:
+def _veil_picture(below: Pixels, shown: Plane) -> Pixels:
     """The picture where `shown` is 1, grey where it is 0."""
     veil = (HIDDEN * (1 - shown))[..., None]
     return np.asarray(np.rint(below * (1 - veil) + VEIL * veil), np.uint8)

@@ -19,7 +19,7 @@ LINE_SHARE = 1 / 280
 CASING_SHARE = 1 / 160
 
 
-def outlined(picture: Pixels, made: RegionAttribution) -> Pixels:
+def outline_region(picture: Pixels, made: RegionAttribution) -> Pixels:
     """The picture with the outline of the region, uint8 (H, W, 3). ShapeMismatch for cells that are no square
     grid."""
     check_picture(picture)

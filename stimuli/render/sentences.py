@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 
 from stimuli.errors import BadSpec
-from stimuli.render.bars import NAME_CHARS, has_sides, importance, ranking
+from stimuli.render.bars import NAME_CHARS, check_sizes, has_sides, importance, ranking
 from stimuli.render.heatmap import TILE_SCALE
-from stimuli.render.text_draw import canvas, legible_text, line_px, wrapped, write
+from stimuli.render.text_draw import canvas, legible_text, line_px, wrap_text, write
 from stimuli.spec import JsonValue
 from stimuli.types import ConceptAttribution, Pixels
 
@@ -110,11 +110,7 @@ def check_sentence(spec: SentenceSpec) -> SentenceSpec:
     """Return `spec` if it can be written; BadSpec names the value and its limits."""
     if spec.template not in TEMPLATES:
         raise BadSpec(f"sentence template {spec.template!r} is not known: use one of {', '.join(TEMPLATES)}")
-    limits = {"top": (1, 50), "width": (320, 2048), "height": (320, 2048), "tile_px": (64, 512)}
-    for name, (low, high) in limits.items():
-        value = getattr(spec, name)
-        if not low <= value <= high:
-            raise BadSpec(f"sentence {name} is {value!r}, but must lie between {low} and {high}")
+    check_sizes("sentence", spec, 50)
     if not 1 <= len(spec.separator) <= 8 or not spec.separator.isprintable():
         raise BadSpec(f"sentence separator is {spec.separator!r}, but must be 1 to 8 printable characters")
     return spec
@@ -127,7 +123,7 @@ def draw_sentence(text: str, spec: SentenceSpec = PASTA) -> Pixels:
     not fit; what still does not fit ends in an ellipsis.
     """
     check_sentence(spec)
-    return _drawn(text, spec.width, spec.height, spec.width // 20, spec.width // 32)
+    return _draw_text(text, spec.width, spec.height, spec.width // 20, spec.width // 32)
 
 
 def check_fits(text: str, spec: SentenceSpec = PASTA) -> str:
@@ -136,7 +132,7 @@ def check_fits(text: str, spec: SentenceSpec = PASTA) -> str:
     clean = legible_text(text, "the sentence", 100 * NAME_CHARS)
     margin, size = _margin(spec.width), spec.width // 32
     room = (spec.height - 2 * margin) // line_px(size)
-    if len(wrapped(clean, size, spec.width - 2 * margin, room + 1)) > room:
+    if len(wrap_text(clean, size, spec.width - 2 * margin, room + 1)) > room:
         raise BadSpec(
             f"the sentence has {len(clean)} characters ({clean[:24]!r}…), more than the {room} lines of its "
             "picture hold: shorten it"
@@ -148,13 +144,13 @@ def draw_sentence_tile(text: str, spec: SentenceSpec = PASTA) -> Pixels:
     """The beginning of the sentence at reservoir size, uint8 (2 x tile_px, 2 x tile_px, 3)."""
     check_sentence(spec)
     side = TILE_SCALE * spec.tile_px
-    return _drawn(text, side, side, max(14, side // 10), max(12, side // 12))
+    return _draw_text(text, side, side, max(14, side // 10), max(12, side // 12))
 
 
 def _reasons(pro: Sequence[str], against: Sequence[str], label: str, wording: Wording) -> str:
     if pro:
         head = wording.rests_for_label if label else wording.rests
-        parts = [head.format(concepts=_listed(pro, wording), label=label)]
+        parts = [head.format(concepts=_list_names(pro, wording), label=label)]
         parts += [wording.against.format(concept=name) for name in against]
     elif against:
         head = wording.only_against_label if label else wording.only_against
@@ -164,23 +160,23 @@ def _reasons(pro: Sequence[str], against: Sequence[str], label: str, wording: Wo
     return wording.link.join(parts) + wording.stop
 
 
-def _listed(names: Sequence[str], wording: Wording) -> str:
+def _list_names(names: Sequence[str], wording: Wording) -> str:
     """a, b and c."""
     if len(names) == 1:
         return names[0]
     return wording.comma.join(names[:-1]) + wording.conjunction + names[-1]
 
 
-def _drawn(text: str, width: int, height: int, largest: int, smallest: int) -> Pixels:
+def _draw_text(text: str, width: int, height: int, largest: int, smallest: int) -> Pixels:
     margin = _margin(width)
     text = legible_text(text, "the sentence", 100 * NAME_CHARS)
     for size in range(largest, smallest - 1, -1):
         room = max(1, (height - 2 * margin) // line_px(size))
-        lines = wrapped(text, size, width - 2 * margin, room + 1)
+        lines = wrap_text(text, size, width - 2 * margin, room + 1)
         if len(lines) <= room or size == smallest:
             break
     picture, draw = canvas(width, height)
-    write(draw, wrapped(text, size, width - 2 * margin, room), (margin, margin), size)
+    write(draw, wrap_text(text, size, width - 2 * margin, room), (margin, margin), size)
     return np.asarray(picture, np.uint8).copy()
 
 

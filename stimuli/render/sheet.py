@@ -11,7 +11,7 @@ from stimuli.errors import BadSpec, ShapeMismatch
 from stimuli.render.heatmap import palette
 from stimuli.render.png import check_picture
 from stimuli.render.recipe import RenderSpec
-from stimuli.render.text_draw import canvas, font, legible_text, line_px, wrapped, write
+from stimuli.render.text_draw import canvas, font, legible_text, line_px, wrap_text, write
 from stimuli.types import Pixels
 
 CELL_PX = 224
@@ -68,7 +68,7 @@ def contact_sheet(
 
 def _lines(text: str, otherwise: str, width: int, lines: int) -> tuple[str, ...]:
     try:
-        return wrapped(legible_text(text, "a name", LONGEST), TEXT_PX, width, lines)
+        return wrap_text(legible_text(text, "a name", LONGEST), TEXT_PX, width, lines)
     except BadSpec:
         return (otherwise,)
 

@@ -44,7 +44,7 @@ def legible_text(text: str, what: str, longest: int) -> str:
     for character in clean:
         if kind := REFUSED.get(category(character)):
             raise BadSpec(f"{what} is {clean[:24]!r}, with {kind} (U+{ord(character):04X}): take it out")
-        if ord(character) not in _drawn() or category(character) in COMBINING:
+        if ord(character) not in _drawable_letters() or category(character) in COMBINING:
             raise BadSpec(
                 f"{what} is {clean[:24]!r}, but its character {character!r} (U+{ord(character):04X}) "
                 "cannot be drawn with the font of the pictures: write it in another script"
@@ -69,7 +69,7 @@ def line_px(size_px: int) -> int:
     return ascent + descent
 
 
-def wrapped(text: str, size_px: int, width_px: int, lines: int) -> tuple[str, ...]:
+def wrap_text(text: str, size_px: int, width_px: int, lines: int) -> tuple[str, ...]:
     """The text in at most `lines` lines of at most `width_px` pixels, broken at blanks.
 
     A word that is wider than a line is broken inside. What does not fit ends in an ellipsis.
@@ -135,7 +135,7 @@ def _path() -> Path:
 
 
 @cache
-def _drawn() -> frozenset[int]:
+def _drawable_letters() -> frozenset[int]:
     from matplotlib.ft2font import FT2Font
 
     return frozenset(FT2Font(str(_path())).get_charmap())

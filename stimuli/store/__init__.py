@@ -52,7 +52,7 @@ class ListedFile:
     size_bytes: int
 
 
-class Listed(Store, Protocol):
+class ListableStore(Store, Protocol):
     """A store that outlives its process, and so has to be cleaned."""
 
     def files(self) -> Iterator[ListedFile]:
@@ -224,16 +224,14 @@ class S3Store:
         return True
 
     def keys(self, prefix: str = "") -> Iterator[str]:
-        pages = self.client.get_paginator("list_objects_v2").paginate(
-            Bucket=self.bucket, Prefix=self.prefix + prefix
-        )
-        for page in pages:
-            for entry in page.get("Contents", []):
-                yield str(entry["Key"]).removeprefix(self.prefix)
+        return (file.key for file in self._listed(prefix))
 
     def files(self) -> Iterator[ListedFile]:
-        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=self.prefix)
-        for page in pages:
+        return self._listed()
+
+    def _listed(self, prefix: str = "") -> Iterator[ListedFile]:
+        pages = self.client.get_paginator("list_objects_v2")
+        for page in pages.paginate(Bucket=self.bucket, Prefix=self.prefix + prefix):
             for entry in page.get("Contents", []):
                 key = str(entry["Key"]).removeprefix(self.prefix)
                 yield ListedFile(key, entry["LastModified"].timestamp(), int(entry["Size"]))
@@ -249,7 +247,7 @@ class S3Store:
                 )
 
 
-def open_store(url: str, patience: Patience = LONG) -> Listed:
+def open_store(url: str, patience: Patience = LONG) -> ListableStore:
     """Open the store at `url`: a path, `file:///path`, or `s3://bucket/prefix?endpoint=https://…&region=…`.
 
     Credentials come from boto3's usual places. BadSpec names any other scheme.

@@ -11,9 +11,9 @@ from stimuli.store import Store
 from stimuli.store.files import text_file, view_file
 from stimuli.types import Item, Modality
 
-VERSION = 1
+VERSION = 2
 """Changes if a survey stores other things about the same item."""
-KEPT = ("key", "image_key", "width_px", "height_px", "logits", "box", "original_px", "is_grey")
+KEPT = ("key", "image_key", "width_px", "height_px", "logits", "box", "original_px", "is_grey", "levels")
 """What is kept of a predicted item; its class, group and use are the dataset's."""
 SEEN = 64
 """So many views are looked for before answers are used: a store may have been cleared in part."""
@@ -47,5 +47,5 @@ def read_answers(
         return None
     for row in rows:
         row |= {"logits": tuple(row["logits"]), "box": tuple(row["box"])}
-        row["original_px"] = tuple(row["original_px"])
+        row |= {"original_px": tuple(row["original_px"]), "levels": tuple(row["levels"])}
     return rows

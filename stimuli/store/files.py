@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -26,9 +26,13 @@ from stimuli.types import (
     PixelAttribution,
     Pixels,
     RegionAttribution,
+    Span,
     TextExplanation,
     TokenAttribution,
 )
+
+if TYPE_CHECKING:
+    from stimuli.predictors.text.units import TextUnits
 
 MAPS = "maps"
 """The room of the store for raw attributions."""
@@ -115,17 +119,24 @@ def read_region(store: Store, regions: str, image_key: str) -> Mask | None:
     return png.decode(store.get(file))[..., 0] > 0 if store.has(file) else None
 
 
-def keep_text(store: Store, text_key: str, text: str) -> str:
-    """Store a text unless it is there; its file."""
+def keep_text(store: Store, text_key: str, text: str, units: TextUnits | None = None) -> str:
+    """Store a text, with its units if the study declares some, unless it is there; its file."""
     file = text_file(text_key)
     if not store.has(file):
-        store.put(file, canonical_json({"text": text}).encode())
+        cut = {} if units is None else {"units": units.as_json()}
+        store.put(file, canonical_json({"text": text, **cut}).encode())
     return file
 
 
 def read_text(store: Store, text_key: str) -> str:
     """The stored text."""
     return str(json.loads(store.get(text_file(text_key)))["text"])
+
+
+def read_units(store: Store, text_key: str) -> tuple[Span, ...] | None:
+    """The spans of the units of a stored text; None if they are those of the predictor."""
+    units = json.loads(store.get(text_file(text_key))).get("units")
+    return units and tuple((int(start), int(end)) for start, end in units["spans"])
 
 
 def recorded_file(digest: str) -> str:
@@ -143,7 +154,7 @@ def keep_recorded(store: Store, made: Attribution) -> str:
 
 def read_recorded(store: Store, digest: str) -> Attribution:
     """The explanation with this digest. ShapeMismatch if the file holds another or is damaged."""
-    made = _checked(store, recorded_file(digest))
+    made = _load_attribution(store, recorded_file(digest))
     if attribution_digest(made) != digest:
         raise ShapeMismatch(
             f"the stored file {recorded_file(digest)} has another content than its name says: "
@@ -208,10 +219,10 @@ def _parts(made: Attribution) -> tuple[dict[str, object], dict[str, Any]]:
 
 def read_attribution(store: Store, attribution_key: str) -> Attribution:
     """What `write_attribution` wrote; older files hold a map alone. ShapeMismatch if it is damaged."""
-    return _checked(store, map_file(attribution_key))
+    return _load_attribution(store, map_file(attribution_key))
 
 
-def _checked(store: Store, file: str) -> Attribution:
+def _load_attribution(store: Store, file: str) -> Attribution:
     try:
         return _read(store.get(file))
     except (BadZipFile, EOFError, KeyError, ValueError, OSError, zlib.error) as error:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analysis.facts import ConditionFacts, SlotFacts, StudyFacts
 from analysis.frames import Frames, frame
-from analysis.reports.base import ConditionFacts, SlotFacts, StudyFacts
 from experiments.kinds.decide import Decide
 from tests.analysis.worlds import person_row
 

@@ -17,19 +17,23 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     their time. For tests that read the words of a page; each report's figures are drawn by its tests of a
     whole study and of thin data."""
     monkeypatch.setattr(f"{REPORTS}.base.Figure.svg", EMPTY)
-    monkeypatch.setattr(f"{REPORTS}.files.as_pdf", lambda figure: b"%PDF-1.4")
+    monkeypatch.setattr(f"{REPORTS}.output.files.as_pdf", lambda figure: b"%PDF-1.4")
 
 
 @pytest.fixture
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Intervals from few draws. For tests that ask no more of an interval than that it is there or is not."""
-    from analysis.reports import review_scores
+    from analysis.reports.blind_review import acceptance_contrasts
 
-    monkeypatch.setattr(f"{REPORTS}.accuracy.DRAWS", 200)
-    monkeypatch.setattr(f"{REPORTS}.rating_agreement.DRAWS", 20)
-    monkeypatch.setattr(f"{REPORTS}.model_raters.DRAWS", 20)
-    monkeypatch.setattr(f"{REPORTS}.review_acceptance.MAIN_DRAWS", 200)
-    for function in (review_scores.contrast, review_scores.share, review_scores.difference):
+    monkeypatch.setattr(f"{REPORTS}.utility.accuracy_anova.DRAWS", 200)
+    monkeypatch.setattr(f"{REPORTS}.parts.rater_agreement.DRAWS", 20)
+    monkeypatch.setattr(f"{REPORTS}.parts.model_raters.DRAWS", 20)
+    monkeypatch.setattr(f"{REPORTS}.blind_review.acceptance.MAIN_DRAWS", 200)
+    for function in (
+        acceptance_contrasts.contrast,
+        acceptance_contrasts.share,
+        acceptance_contrasts.difference,
+    ):
         defaults = function.__kwdefaults__
         assert defaults is not None and defaults["draws"] > 200
         monkeypatch.setitem(defaults, "draws", 200)
@@ -49,7 +53,7 @@ def few_fit_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def without_odds(monkeypatch: pytest.MonkeyPatch) -> None:
     """An ordinal model without profile intervals, for each of which it is fitted about twenty times anew."""
-    monkeypatch.setattr(f"{REPORTS}.rating_scores.CHEAP_CONDITIONS", 0)
+    monkeypatch.setattr(f"{REPORTS}.rating.method_means.CHEAP_CONDITIONS", 0)
 
 
 @pytest.fixture
@@ -58,4 +62,4 @@ def without_review_model(monkeypatch: pytest.MonkeyPatch) -> None:
     from analysis.reports.base import Section
 
     left_out = Section("single_reviews", "", None)
-    monkeypatch.setattr(f"{REPORTS}.blind_review.model_section", lambda *given: left_out)
+    monkeypatch.setattr(f"{REPORTS}.blind_review.report.model_section", lambda *given: left_out)

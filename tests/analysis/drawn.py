@@ -17,7 +17,7 @@ from stimuli.models import Stimulus
 from stimuli.render.heatmap import overlay
 from stimuli.render.recipe import RenderSpec
 from stimuli.store.files import keep_attribution, keep_picture
-from stimuli.store.media import current_store
+from stimuli.store.media_access import current_store
 from stimuli.types import PixelAttribution
 from tests.analysis.stored import as_ratings, opened, rater
 from tests.snapshots import made_once

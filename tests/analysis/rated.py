@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from analysis.facts import ConditionFacts, SlotFacts, StudyFacts
 from analysis.frames import Frames, frame
-from analysis.reports.base import ConditionFacts, SlotFacts, StudyFacts
 from experiments.kinds.base import Column
 from tests.analysis.worlds import person_row
 

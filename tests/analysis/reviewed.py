@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.facts import ConditionFacts, QuestionFacts, SlotFacts, StudyFacts
 from analysis.frames import Frames, frame
-from analysis.reports.base import ConditionFacts, QuestionFacts, SlotFacts, StudyFacts
 from analysis.reports.report import Report
 from experiments.kinds.base import Column
 from tests.analysis.worlds import person_row

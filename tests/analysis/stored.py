@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from django.db.models import F
 
-from experiments.definition import StudyDefinition
+from experiments.definition.study import StudyDefinition
 from experiments.models import (
     Condition,
     Event,
@@ -27,13 +27,13 @@ from experiments.models import (
     Study,
     Trial,
 )
-from experiments.opening import open_study
+from experiments.opening.opening import open_study
 from stimuli.models import Stimulus
 from stimuli.render.png import encode
 from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component, StimulusSpec, content_key
 from stimuli.store.files import view_file
-from stimuli.store.media import current_store
+from stimuli.store.media_access import current_store
 from tests.snapshots import made_once
 
 START = datetime(2026, 2, 2, 10, tzinfo=UTC)

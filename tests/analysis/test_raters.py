@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from analysis.raters import LIMITS, RatedTrial, rater_of
+from analysis.rater_review import LIMITS, RatedTrial, rater_of
 
 pytestmark = pytest.mark.pure
 

@@ -11,12 +11,13 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure as Drawing
 
+from analysis.any_table.formats import interval, percent
+from analysis.any_table.result_tables import Table
 from analysis.frames import Frames, frame
-from analysis.reports.base import Figure, Headline, Main, Section, SlotFacts, StudyFacts, Table, seal_of
-from analysis.reports.flow import flow_headline, flow_section
-from analysis.reports.formats import interval, percent
+from analysis.reports.base import Figure, Headline, Main, Section, SlotFacts, StudyFacts, seal_of
+from analysis.reports.parts.flow import flow_headline, flow_section
 from analysis.reports.report import Report
-from analysis.stats.proportions import wilson
+from analysis.stats.shares.proportions import wilson
 from tests.analysis.worlds import START
 
 LANES = ("expert", "lead")

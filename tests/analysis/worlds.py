@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.facts import ConditionFacts, SlotFacts, StudyFacts
 from analysis.frames import Frames, frame
-from analysis.reports.base import ConditionFacts, SlotFacts, StudyFacts
 
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 LABELS = {"grad_cam": "Grad-CAM", "smooth_grad": "SmoothGrad"}

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import databases, services
+from tests import services
 from tests.before.restored import Database, Place, json_of, unpack
+from tests.run import databases
 
 UPGRADED = "before_upgraded"
 

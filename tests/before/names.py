@@ -139,7 +139,8 @@ def members(schema: Mapping[str, Any], part: Mapping[str, Any], where: str = "")
 
 def toml() -> dict[str, Any]:
     """Key of study.toml -> its default; "required" if there is none."""
-    from experiments.definition import StudyDefinition, TextFiles
+    from experiments.definition.study import StudyDefinition
+    from experiments.definition.text_tables import TextFiles
 
     defaults = keys(StudyDefinition.model_json_schema())
     defaults = {name: default for name, default in defaults.items() if not name.startswith("texts.")}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.urls import Resolver404, resolve
 
-from experiments.study_file import STUDIES_DIR, load_study
+from experiments.study_files.load import STUDIES_DIR, load_study
 from tests import services
 from tests.before import names
 from tests.before.compare import as_drawn_then

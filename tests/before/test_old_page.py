@@ -15,7 +15,7 @@ import pytest
 
 from tests import services
 from tests.before.restored import STORED, Database, Place, json_of
-from tests.journeys.visitor import Visitor
+from tests.journeys.sessions.visitor import Visitor
 from tests.services import WebServer
 
 if TYPE_CHECKING:

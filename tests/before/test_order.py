@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from experiments.study_file import STUDIES_DIR
+from experiments.study_files.load import STUDIES_DIR
 from tests import services
 from tests.before.compare import differences, table_of
 from tests.before.names import paths

@@ -97,7 +97,9 @@ def looked_at(url: str) -> tuple[int, str]:
 def on_prolific(database: Database, told: dict[str, Any]) -> Iterator[str]:
     """The simulated platform in its state of that day: every request that it had received is sent again."""
     record = told["simulator"]
-    with prolific.simulator(seed=record["seed"], options=prolific.Options(**record["options"])) as sim:
+    with prolific.simulator(
+        seed=record["seed"], options=prolific.ProlificWorldOptions(**record["options"])
+    ) as sim:
         for method, path, body, headers, status in record["tape"]:
             if status == "answer lost" or (status is not None and status < 400):
                 sent = {"authorization", "content-type"}

@@ -30,9 +30,9 @@ AGAIN = """
 import django, pathlib, sys
 django.setup()
 from django.core.management import call_command
-from analysis.reports import figure_files
+from analysis.reports.drawing import figure_files
 # What is compared is report.json; figures as files would take most of the time.
-figure_files._written = lambda *given: b"<svg></svg>"
+figure_files._figure_bytes = lambda *given: b"<svg></svg>"
 out = pathlib.Path(sys.argv[1])
 call_command("migrate", verbosity=0)
 for slug, origin in (("before", "human"), ("before", "simulated"), ("closed", "human")):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from crowd.platforms.base import Posted
+from crowd.platforms.base import PlatformPosting
 from tests.contracts.stages import CASES, Case, Stage, stage
 
 
@@ -22,5 +22,5 @@ def on(platform: Case) -> Iterator[Stage]:
 
 
 @pytest.fixture
-def posted(on: Stage) -> Posted:
+def posted(on: Stage) -> PlatformPosting:
     return on.service.publish(on.spec)

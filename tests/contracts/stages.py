@@ -14,17 +14,17 @@ from crowd.platforms.base import (
     ListedSubmission,
     Outcome,
     Payment,
-    Posted,
+    PlatformPosting,
     PostingSpec,
     Service,
-    Settled,
+    Settlement,
     Site,
     Unread,
 )
 from crowd.rehearsal import mturk, prolific
 from crowd.rehearsal.faults import Fault, Faults
-from crowd.rehearsal.mturk.model import read
-from crowd.rehearsal.mturk.records import Refused
+from crowd.rehearsal.mturk.records import TurkRefusal
+from crowd.rehearsal.mturk.request_shapes import read
 
 REFERENCE = "wolf-or-husky-0a1b2c"
 CODES: dict[str, str] = {
@@ -71,7 +71,7 @@ class Case:
     simulator: Callable[..., AbstractContextManager[Any]]
     spec: PostingSpec
     account: Callable[[str], Account]
-    handle: Callable[[Posted], str]
+    handle: Callable[[PlatformPosting], str]
     mark: str
     reviewed: str
     approved: str
@@ -94,14 +94,14 @@ def _watched_by_model(sim: Any, service: Any) -> list[str]:
         operation = request.headers["X-Amz-Target"].decode().partition(".")[2]
         try:
             read(operation, request.body)
-        except Refused as error:
+        except TurkRefusal as error:
             errors.append(f"{operation}: {error}")
 
     service.wire.client.meta.events.register("before-send.mturk", check)
     return errors
 
 
-def settled(results: Sequence[Settled]) -> list[str]:
+def settled(results: Sequence[Settlement]) -> list[str]:
     return [result.state for result in results]
 
 
@@ -192,10 +192,10 @@ class Stage:
     def places(self) -> int:
         return sum(posting["places"] for posting in self.postings())
 
-    def take(self, posted: Posted) -> dict[str, Any]:
+    def take(self, posted: PlatformPosting) -> dict[str, Any]:
         return self.act("take", posting=self.case.handle(posted))
 
-    def worked(self, posted: Posted, count: int, outcome: Outcome = "complete") -> list[str]:
+    def worked(self, posted: PlatformPosting, count: int, outcome: Outcome = "complete") -> list[str]:
         """`count` people take a place and hand in their work; their submissions, which await a decision."""
         taken = [self.take(posted)["submission"] for _ in range(count)]
         for submission in taken:
@@ -203,16 +203,16 @@ class Stage:
         self.sim.clock.advance(SETTLE_S)
         return taken
 
-    def rows(self, posted: Posted) -> list[ListedSubmission]:
+    def rows(self, posted: PlatformPosting) -> list[ListedSubmission]:
         """What the platform lists; every row can be read."""
         listed = list(self.service.submissions(posted))
         assert [row for row in listed if isinstance(row, Unread)] == []
         return [row for row in listed if not isinstance(row, Unread)]
 
-    def listed(self, posted: Posted) -> dict[str, ListedSubmission]:
+    def listed(self, posted: PlatformPosting) -> dict[str, ListedSubmission]:
         return {listed.submission: listed for listed in self.rows(posted)}
 
-    def shown(self, posted: Posted, submissions: Sequence[str]) -> dict[str, list[int]]:
+    def shown(self, posted: PlatformPosting, submissions: Sequence[str]) -> dict[str, list[int]]:
         """The bonuses on the platform's statement, in cents: of each submission that was asked for."""
         answers = list(self.service.statement(posted, submissions))
         assert [answer for answer in answers if isinstance(answer, Unread)] == []
@@ -223,7 +223,7 @@ class Stage:
         }
 
     def payments(
-        self, posted: Posted, submissions: Sequence[str], cents: int = 55, tag: str = "r"
+        self, posted: PlatformPosting, submissions: Sequence[str], cents: int = 55, tag: str = "r"
     ) -> list[Payment]:
         listed = self.listed(posted)
         return [

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from crowd.platforms.base import ListedSubmission, PlatformError, Posted, Shown, Unread
+from crowd.platforms.base import BonusStatement, ListedSubmission, PlatformError, PlatformPosting, Unread
 from crowd.rehearsal.faults import ALL, KINDS, Fault, Faults
 from tests.contracts.stages import CASES, Case, Stage, settled, stage
 
@@ -20,12 +20,14 @@ FIRST = ["429", "", "lost_answer", "", "", "", "", "", "429", "5xx_before", "429
 """What seed 3 drew at a share of 0.5 when there were four kinds."""
 
 
-def paid(on: Stage, posted: Posted, people: list[str], cents: int = 55, tag: str = "r") -> list[str]:
+def paid(on: Stage, posted: PlatformPosting, people: list[str], cents: int = 55, tag: str = "r") -> list[str]:
     payments = on.payments(posted, people, cents, tag)
     return settled(on.service.pay(posted, on.service.prepare(posted, payments), payments))
 
 
-def test_it_pays_late_and_only_once_after_an_answer_that_never_came(on: Stage, posted: Posted) -> None:
+def test_it_pays_late_and_only_once_after_an_answer_that_never_came(
+    on: Stage, posted: PlatformPosting
+) -> None:
     """The effect comes after the list was read, and after any grace: nothing in between proves that it will
     not."""
     people = on.worked(posted, 1)
@@ -61,7 +63,7 @@ def published(on: Stage) -> int:
 
 @pytest.mark.parametrize(("fault", "shown"), [("other_amount", [55, 71]), ("one_sum", [125])])
 def test_it_shows_what_the_platform_shows_and_not_what_was_sent(
-    on: Stage, posted: Posted, fault: Fault, shown: list[int]
+    on: Stage, posted: PlatformPosting, fault: Fault, shown: list[int]
 ) -> None:
     people = on.worked(posted, 1)
     assert paid(on, posted, people, 55, "first") == ["sent"]
@@ -91,7 +93,7 @@ def test_it_sets_an_odd_row_aside_and_reads_the_others(platform: Case, seed: int
         assert set(on.listed(posted)) == set(people)
 
 
-def test_it_approves_the_others_beside_an_odd_row(on: Stage, posted: Posted) -> None:
+def test_it_approves_the_others_beside_an_odd_row(on: Stage, posted: PlatformPosting) -> None:
     people = on.worked(posted, 4)
     on.fail("odd_row")
     states = Counter(settled(on.service.approve(posted, people)))
@@ -113,7 +115,7 @@ def test_it_names_the_person_whose_bonus_cannot_be_read(case: str, seed: int) ->
         on.sim.faults.set(share=1.0, kinds=["odd_row"])
         answers = list(on.service.statement(posted, people))
         assert [answer.submission for answer in answers] == people
-        shown = [answer for answer in answers if isinstance(answer, Shown)]
+        shown = [answer for answer in answers if isinstance(answer, BonusStatement)]
         assert all([line.cents for line in answer.lines] == [55] for answer in shown)
         assert all(isinstance(answer, Unread) for answer in answers if answer not in shown)
         on.sim.faults.set(share=0.0)
@@ -121,7 +123,9 @@ def test_it_names_the_person_whose_bonus_cannot_be_read(case: str, seed: int) ->
 
 
 @pytest.mark.parametrize("fault", ["half_json", "repeated_page"])
-def test_it_reads_on_after_an_answer_that_was_wrong_in_form(on: Stage, posted: Posted, fault: Fault) -> None:
+def test_it_reads_on_after_an_answer_that_was_wrong_in_form(
+    on: Stage, posted: PlatformPosting, fault: Fault
+) -> None:
     posted = on.service.revise(posted, replace(on.spec, places=120))
     people = on.worked(posted, 120)
     on.fail(fault)
@@ -133,7 +137,7 @@ def test_it_reads_on_after_an_answer_that_was_wrong_in_form(on: Stage, posted: P
     assert set(listed) == set(people)
 
 
-def test_it_ends_an_answer_that_drips(on: Stage, posted: Posted) -> None:
+def test_it_ends_an_answer_that_drips(on: Stage, posted: PlatformPosting) -> None:
     """For 90 seconds, a piece at a time. boto3 has no limit for a whole answer, and waits."""
     people = on.worked(posted, 1)
     on.fail("slow_body")
@@ -145,7 +149,7 @@ def test_it_ends_an_answer_that_drips(on: Stage, posted: Posted) -> None:
     assert (caught.value.permanent, caught.value.uncertain) == (False, False)
 
 
-def test_it_follows_no_page_for_ever(on: Stage, posted: Posted) -> None:
+def test_it_follows_no_page_for_ever(on: Stage, posted: PlatformPosting) -> None:
     posted = on.service.revise(posted, replace(on.spec, places=120))
     on.worked(posted, 120)
     on.sim.faults.set(share=1.0, kinds=["repeated_page"])
@@ -160,7 +164,7 @@ def test_it_follows_no_page_for_ever(on: Stage, posted: Posted) -> None:
 
 @pytest.mark.parametrize("fault", ["half_json", "slow_body"])
 def test_it_does_not_know_whether_a_spoilt_answer_meant_payment(
-    on: Stage, posted: Posted, fault: Fault
+    on: Stage, posted: PlatformPosting, fault: Fault
 ) -> None:
     people = on.worked(posted, 1)
     payments = on.payments(posted, people)
@@ -171,7 +175,7 @@ def test_it_does_not_know_whether_a_spoilt_answer_meant_payment(
     assert on.bonuses(people) == [[55]]
 
 
-def test_it_meets_a_kind_only_in_a_call_that_can(on: Stage, posted: Posted) -> None:
+def test_it_meets_a_kind_only_in_a_call_that_can(on: Stage, posted: PlatformPosting) -> None:
     people = on.worked(posted, 1)
     on.fail("other_amount")
     on.service.look(posted)

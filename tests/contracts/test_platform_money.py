@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from crowd.platforms.base import Payment, PlatformError, Posted, Shown
+from crowd.platforms.base import BonusStatement, Payment, PlatformError, PlatformPosting
 from crowd.rehearsal.faults import Fault
 from tests.contracts.stages import MESSAGE, REWARD, SETTLE_S, Case, Stage, settled, stage
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.pure
 # Decisions
 
 
-def test_it_approves_everybody_once(on: Stage, posted: Posted) -> None:
+def test_it_approves_everybody_once(on: Stage, posted: PlatformPosting) -> None:
     people = on.worked(posted, 12)
     assert settled(on.service.approve(posted, people)) == ["sent"] * 12
     spent = on.spent()
@@ -51,7 +51,7 @@ def test_it_approves_once_whichever_answer_is_lost(platform: Case, fault: Fault)
             )
 
 
-def test_it_says_sent_only_of_what_was_paid(on: Stage, posted: Posted) -> None:
+def test_it_says_sent_only_of_what_was_paid(on: Stage, posted: PlatformPosting) -> None:
     """An unknown submission and a returned one, beside a real one."""
     (done,) = on.worked(posted, 1)
     back = on.take(posted)["submission"]
@@ -62,7 +62,7 @@ def test_it_says_sent_only_of_what_was_paid(on: Stage, posted: Posted) -> None:
     assert on.act("state")["paid"]["reward"] == REWARD
 
 
-def test_it_rejects_once_and_never_what_was_paid(on: Stage, posted: Posted) -> None:
+def test_it_rejects_once_and_never_what_was_paid(on: Stage, posted: PlatformPosting) -> None:
     bad, good = on.worked(posted, 2)
     on.service.approve(posted, [good])
     on.service.reject(posted, bad, MESSAGE, "FAILED_CHECK")
@@ -89,7 +89,7 @@ def test_it_permits_a_rejection_after_fair_checks_only(
 # Money
 
 
-def test_it_pays_nothing_before_it_is_told_to(on: Stage, posted: Posted) -> None:
+def test_it_pays_nothing_before_it_is_told_to(on: Stage, posted: PlatformPosting) -> None:
     people = on.worked(posted, 3)
     payments = on.payments(posted, people)
     spent = on.spent()
@@ -102,7 +102,7 @@ def test_it_pays_nothing_before_it_is_told_to(on: Stage, posted: Posted) -> None
 
 
 @pytest.mark.parametrize("cents", [1, 30, 55, 1234])
-def test_it_pays_each_exactly_once_and_to_the_cent(on: Stage, posted: Posted, cents: int) -> None:
+def test_it_pays_each_exactly_once_and_to_the_cent(on: Stage, posted: PlatformPosting, cents: int) -> None:
     people = on.worked(posted, 4)
     payments = on.payments(posted, people, cents)
     spent = on.spent()
@@ -116,7 +116,7 @@ def test_it_pays_each_exactly_once_and_to_the_cent(on: Stage, posted: Posted, ce
     assert on.spent() - spent == prepared.cents + prepared.fees_cents
 
 
-def test_it_tells_the_fees_of_different_payments(on: Stage, posted: Posted) -> None:
+def test_it_tells_the_fees_of_different_payments(on: Stage, posted: PlatformPosting) -> None:
     people = on.worked(posted, 5)
     payments = [
         replace(payment, cents=cents)
@@ -130,7 +130,7 @@ def test_it_tells_the_fees_of_different_payments(on: Stage, posted: Posted) -> N
     assert on.spent() - spent == prepared.cents + prepared.fees_cents
 
 
-def test_it_pays_one_person_twice_where_two_payments_say_so(on: Stage, posted: Posted) -> None:
+def test_it_pays_one_person_twice_where_two_payments_say_so(on: Stage, posted: PlatformPosting) -> None:
     (person,) = on.worked(posted, 1)
     for tag in ("first", "second"):
         payments = on.payments(posted, [person], tag=tag)
@@ -142,7 +142,7 @@ def test_it_pays_one_person_twice_where_two_payments_say_so(on: Stage, posted: P
 
 @pytest.mark.parametrize("fault", ["lost_answer", "5xx_after"])
 def test_it_does_not_know_what_was_paid_without_an_answer_and_finds_out(
-    on: Stage, posted: Posted, fault: Fault
+    on: Stage, posted: PlatformPosting, fault: Fault
 ) -> None:
     people = on.worked(posted, 3)
     payments = on.payments(posted, people)
@@ -159,7 +159,9 @@ def test_it_does_not_know_what_was_paid_without_an_answer_and_finds_out(
 
 
 @pytest.mark.parametrize("fault", ["429", "5xx_before"])
-def test_it_does_not_say_sent_where_nothing_was_paid(on: Stage, posted: Posted, fault: Fault) -> None:
+def test_it_does_not_say_sent_where_nothing_was_paid(
+    on: Stage, posted: PlatformPosting, fault: Fault
+) -> None:
     people = on.worked(posted, 1)
     payments = on.payments(posted, people)
     prepared = on.service.prepare(posted, payments)
@@ -173,7 +175,7 @@ def test_it_does_not_say_sent_where_nothing_was_paid(on: Stage, posted: Posted, 
     assert on.shown(posted, people) == {people[0]: []}
 
 
-def test_it_shows_bonuses_of_those_asked_for(on: Stage, posted: Posted) -> None:
+def test_it_shows_bonuses_of_those_asked_for(on: Stage, posted: PlatformPosting) -> None:
     people = on.worked(posted, 15)
     payments = on.payments(posted, people)
     on.service.pay(posted, on.service.prepare(posted, payments), payments)
@@ -181,11 +183,13 @@ def test_it_shows_bonuses_of_those_asked_for(on: Stage, posted: Posted) -> None:
     for asked in (people[:1], people[3:5], people):
         assert on.shown(posted, asked) == {submission: [55] for submission in asked}
     statement = on.service.statement(posted, people)
-    references = {line.reference for shown in statement if isinstance(shown, Shown) for line in shown.lines}
+    references = {
+        line.reference for shown in statement if isinstance(shown, BonusStatement) for line in shown.lines
+    }
     assert references in ({""}, {payment.reference for payment in payments})
 
 
-def test_it_pays_no_sum_that_was_not_prepared(on: Stage, posted: Posted) -> None:
+def test_it_pays_no_sum_that_was_not_prepared(on: Stage, posted: PlatformPosting) -> None:
     people = on.worked(posted, 2)
     payments = on.payments(posted, people)
     prepared = on.service.prepare(posted, payments[:1])
@@ -197,7 +201,7 @@ def test_it_pays_no_sum_that_was_not_prepared(on: Stage, posted: Posted) -> None
     assert on.sim.calls_count == before
 
 
-def test_it_pays_no_stranger(on: Stage, posted: Posted) -> None:
+def test_it_pays_no_stranger(on: Stage, posted: PlatformPosting) -> None:
     """A person who never took part: preparing or paying fails, and no money is spent."""
     (done,) = on.worked(posted, 1)
     stranger = "3NOBODY:A1NOBODY" if ":" in done else "5f5f5f5f5f5f5f5f5f5f5f5f"
@@ -214,7 +218,7 @@ def test_it_pays_no_stranger(on: Stage, posted: Posted) -> None:
     assert on.spent() == spent
 
 
-def test_it_fails_for_certain_without_money(on: Stage, posted: Posted) -> None:
+def test_it_fails_for_certain_without_money(on: Stage, posted: PlatformPosting) -> None:
     people = on.worked(posted, 2)
     drained = on.act("state")["balance"]
     on.act(

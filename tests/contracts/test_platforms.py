@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from crowd.platforms import PLATFORMS, has_service
-from crowd.platforms.base import Outcome, PlatformError, Posted, Unsupported
+from crowd.platforms.base import Outcome, PlatformError, PlatformPosting, UnsupportedRequest
 from crowd.rehearsal.faults import Fault
 from tests.contracts.stages import CASES, CODES, MESSAGE, REWARD, SETTLE_S, Case, Stage, settled, stage
 
@@ -42,7 +42,7 @@ def test_it_would_notice_a_request_that_breaks_the_description(platform: Case) -
 # Offering
 
 
-def test_it_publishes_what_was_offered(on: Stage, posted: Posted) -> None:
+def test_it_publishes_what_was_offered(on: Stage, posted: PlatformPosting) -> None:
     assert (posted.state, posted.places, posted.taken) == ("open", 20, 0)
     assert on.places() == 20
     assert posted.external_id
@@ -50,7 +50,7 @@ def test_it_publishes_what_was_offered(on: Stage, posted: Posted) -> None:
     assert on.take(posted)["url"].startswith(f"{on.spec.url}&")
 
 
-def test_it_publishes_twice_and_there_is_one(on: Stage, posted: Posted) -> None:
+def test_it_publishes_twice_and_there_is_one(on: Stage, posted: PlatformPosting) -> None:
     before = on.postings()
     again = on.service.publish(on.spec)
     assert (again.external_id, again.places, again.facts) == (posted.external_id, 20, posted.facts)
@@ -122,7 +122,7 @@ def test_it_offers_nothing_that_the_account_cannot_pay(platform: Case) -> None:
     needed = rewards + fees
     with stage(platform) as on:
         left(on, needed - 1)
-        with pytest.raises(Unsupported, match=r"0\.01 is missing"):
+        with pytest.raises(UnsupportedRequest, match=r"0\.01 is missing"):
             on.service.publish(on.spec)
         assert on.postings() == []
         left(on, needed)
@@ -130,7 +130,7 @@ def test_it_offers_nothing_that_the_account_cannot_pay(platform: Case) -> None:
         assert (posted.state, on.places()) == ("open", 20)
         assert on.service.publish(on.spec).places == 20
         if on.case.name == "prolific":  # it sets the rewards aside
-            with pytest.raises(Unsupported, match="is missing"):
+            with pytest.raises(UnsupportedRequest, match="is missing"):
                 on.service.revise(posted, replace(on.spec, places=21))
             assert on.places() == 20
 
@@ -138,7 +138,7 @@ def test_it_offers_nothing_that_the_account_cannot_pay(platform: Case) -> None:
 def test_it_refuses_another_currency(on: Stage) -> None:
     foreign = replace(on.spec, currency="JPY")
     for verb in (on.service.quote, on.service.publish):
-        with pytest.raises(Unsupported, match="JPY"):
+        with pytest.raises(UnsupportedRequest, match="JPY"):
             verb(foreign)
     assert on.postings() == []
 
@@ -151,14 +151,14 @@ def test_it_checks_options_and_may_check_them_again(on: Stage) -> None:
 
 
 @pytest.mark.parametrize("wanted", [21, 27, 40])
-def test_it_adds_places_and_takes_none_back(on: Stage, posted: Posted, wanted: int) -> None:
+def test_it_adds_places_and_takes_none_back(on: Stage, posted: PlatformPosting, wanted: int) -> None:
     on.worked(posted, 3)
     more = replace(on.spec, places=wanted)
     revised = on.service.revise(posted, more)
     assert (revised.places, revised.state, revised.external_id) == (wanted, "open", posted.external_id)
     assert on.places() == wanted
     assert on.service.revise(revised, more).places == wanted
-    with pytest.raises(Unsupported, match=f"{wanted - 1}"):
+    with pytest.raises(UnsupportedRequest, match=f"{wanted - 1}"):
         on.service.revise(revised, replace(on.spec, places=wanted - 1))
     assert on.places() == wanted
     assert len(on.worked(revised, wanted - 3)) == wanted - 3
@@ -180,7 +180,7 @@ def test_it_adds_places_once_whichever_answer_is_lost(platform: Case, fault: Fau
             assert (revised.places, on.places()) == (40, 40), f"call {number}"
 
 
-def test_it_revives_a_full_posting_with_more_places(on: Stage, posted: Posted) -> None:
+def test_it_revives_a_full_posting_with_more_places(on: Stage, posted: PlatformPosting) -> None:
     on.worked(posted, 20)
     full = on.service.look(posted)
     assert (full.state, full.taken) == ("open", 20)
@@ -189,7 +189,7 @@ def test_it_revives_a_full_posting_with_more_places(on: Stage, posted: Posted) -
     assert len(on.worked(revised, 2)) == 2
 
 
-def test_it_pauses_and_resumes_for_certain(on: Stage, posted: Posted) -> None:
+def test_it_pauses_and_resumes_for_certain(on: Stage, posted: PlatformPosting) -> None:
     paused = on.service.pause(posted)
     assert (paused.state, on.service.look(paused).state) == ("paused", "paused")
     assert not can_take(on, paused)
@@ -200,7 +200,7 @@ def test_it_pauses_and_resumes_for_certain(on: Stage, posted: Posted) -> None:
     assert on.service.resume(open_again).state == "open"
 
 
-def test_it_closes_for_certain_and_lets_people_finish(on: Stage, posted: Posted) -> None:
+def test_it_closes_for_certain_and_lets_people_finish(on: Stage, posted: PlatformPosting) -> None:
     inside = on.take(posted)["submission"]
     closed = on.service.close(posted)
     assert (closed.state, on.service.look(closed).state) == ("closed", "closed")
@@ -225,7 +225,7 @@ def test_it_stops_whichever_answer_is_lost(platform: Case, verb: str, fault: Fau
             assert not can_take(on, stopped)
 
 
-def can_take(on: Stage, posted: Posted) -> bool:
+def can_take(on: Stage, posted: PlatformPosting) -> bool:
     try:
         on.take(posted)
     except Exception:  # noqa: BLE001 - each simulator has its own way to say no
@@ -247,7 +247,7 @@ def test_it_lists_everybody_over_exact_pages(on: Stage, count: int) -> None:
     assert {listed.person for listed in listed} == {on.truth(submission)["person"] for submission in people}
 
 
-def test_it_tells_times_in_utc(on: Stage, posted: Posted) -> None:
+def test_it_tells_times_in_utc(on: Stage, posted: PlatformPosting) -> None:
     before = on.sim.clock.now()
     (submission,) = on.worked(posted, 1)
     listed = on.listed(posted)[submission]
@@ -256,7 +256,7 @@ def test_it_tells_times_in_utc(on: Stage, posted: Posted) -> None:
     assert before <= listed.started_at <= listed.completed_at <= on.sim.clock.now()
 
 
-def test_it_tells_work_that_is_over_from_work_that_is_not(on: Stage, posted: Posted) -> None:
+def test_it_tells_work_that_is_over_from_work_that_is_not(on: Stage, posted: PlatformPosting) -> None:
     back, late, inside = (on.take(posted)["submission"] for _ in range(3))
     on.act("return", submission=back)
     on.act("time_out", submission=late)
@@ -269,7 +269,7 @@ def test_it_tells_work_that_is_over_from_work_that_is_not(on: Stage, posted: Pos
     assert states in ({}, {"back": "returned", "late": "timed_out", "inside": "active"})
 
 
-def test_it_knows_each_persons_code(on: Stage, posted: Posted) -> None:
+def test_it_knows_each_persons_code(on: Stage, posted: PlatformPosting) -> None:
     (first,) = on.worked(posted, 1)
     (other,) = on.worked(posted, 1, "failed_checks")
     listed = on.listed(posted)
@@ -280,7 +280,7 @@ def test_it_knows_each_persons_code(on: Stage, posted: Posted) -> None:
 # What a platform cannot do, and a platform that does not answer
 
 
-def test_it_refuses_what_the_platform_cannot_do_and_sends_nothing(on: Stage, posted: Posted) -> None:
+def test_it_refuses_what_the_platform_cannot_do_and_sends_nothing(on: Stage, posted: PlatformPosting) -> None:
     (done,) = on.worked(posted, 1)
     person = on.truth(done)["person"]
     verbs: dict[str, Callable[[], object]] = {
@@ -291,14 +291,14 @@ def test_it_refuses_what_the_platform_cannot_do_and_sends_nothing(on: Stage, pos
     }
     before = on.sim.calls_count
     for name in verbs.keys() - on.service.supports:
-        with pytest.raises(Unsupported):
+        with pytest.raises(UnsupportedRequest):
             verbs[name]()
     if "messages" not in on.service.supports:
         assert list(on.service.messages(posted)) == []
     assert on.sim.calls_count == before
 
 
-def test_it_asks_for_a_return_where_it_can(on: Stage, posted: Posted) -> None:
+def test_it_asks_for_a_return_where_it_can(on: Stage, posted: PlatformPosting) -> None:
     if "request_return" not in on.service.supports:
         return
     submission = on.take(posted)["submission"]
@@ -307,7 +307,7 @@ def test_it_asks_for_a_return_where_it_can(on: Stage, posted: Posted) -> None:
     assert on.listed(posted)[submission].return_requested
 
 
-def test_it_says_that_the_platform_is_down_and_nothing_is_lost(on: Stage, posted: Posted) -> None:
+def test_it_says_that_the_platform_is_down_and_nothing_is_lost(on: Stage, posted: PlatformPosting) -> None:
     people = on.worked(posted, 1)
     payments = on.payments(posted, people)
     on.sim.faults.down = True
@@ -341,7 +341,7 @@ def test_it_says_that_the_platform_is_down_and_nothing_is_lost(on: Stage, posted
     assert on.bonuses(people) == [[55]]
 
 
-def test_it_writes_to_a_person_once(on: Stage, posted: Posted) -> None:
+def test_it_writes_to_a_person_once(on: Stage, posted: PlatformPosting) -> None:
     (done,) = on.worked(posted, 1)
     on.service.approve(posted, [done])
     person = on.truth(done)["person"]
@@ -354,7 +354,7 @@ def test_it_writes_to_a_person_once(on: Stage, posted: Posted) -> None:
     assert len(on.act("state")["letters"][person]) == 2
 
 
-def test_it_brings_messages_where_the_platform_has_any(on: Stage, posted: Posted) -> None:
+def test_it_brings_messages_where_the_platform_has_any(on: Stage, posted: PlatformPosting) -> None:
     (done,) = on.worked(posted, 1)
     person = on.truth(done)["person"]
     on.act("message", person=person, body="Is the picture upside down?")
@@ -370,7 +370,7 @@ def test_it_brings_messages_where_the_platform_has_any(on: Stage, posted: Posted
 # Doors
 
 
-def test_it_recognises_at_the_door_whom_the_market_lists(on: Stage, posted: Posted) -> None:
+def test_it_recognises_at_the_door_whom_the_market_lists(on: Stage, posted: PlatformPosting) -> None:
     taken = on.take(posted)
     arrival = on.entry.arrival(urlsplit(taken["url"]).query, on.site)
     assert (arrival.person, arrival.submission) == (taken["person"], taken["submission"])
@@ -391,14 +391,14 @@ def leave(on: Stage, arrival: Any, outcome: Outcome) -> None:
 
 
 @pytest.mark.parametrize("outcome", ["complete", "failed_checks", "failure", "screened"])
-def test_it_leaves_with_the_code_of_the_outcome(on: Stage, posted: Posted, outcome: Outcome) -> None:
+def test_it_leaves_with_the_code_of_the_outcome(on: Stage, posted: PlatformPosting, outcome: Outcome) -> None:
     taken = on.take(posted)
     arrival = on.entry.arrival(urlsplit(taken["url"]).query, on.site)
     leave(on, arrival, outcome)
     assert on.truth(taken["submission"])["code"] == CODES[outcome]
 
 
-def test_it_reveals_only_the_code_of_the_outcome(on: Stage, posted: Posted) -> None:
+def test_it_reveals_only_the_code_of_the_outcome(on: Stage, posted: PlatformPosting) -> None:
     taken = on.take(posted)
     arrival = on.entry.arrival(urlsplit(taken["url"]).query, on.site)
     for outcome in get_args(Outcome):
@@ -407,7 +407,7 @@ def test_it_reveals_only_the_code_of_the_outcome(on: Stage, posted: Posted) -> N
         assert on.entry.exit(outcome, {}, arrival, on.site, {}).method == "none"
 
 
-def test_it_frames_and_posts_only_where_the_platform_is(on: Stage, posted: Posted) -> None:
+def test_it_frames_and_posts_only_where_the_platform_is(on: Stage, posted: PlatformPosting) -> None:
     origins = {*on.entry.ancestors(on.site), *on.entry.form_targets(on.site)}
     assert origins <= {on.sim.url}
     for live in (replace(on.site, mode="live", url=""), replace(on.site, mode="sandbox", url="")):

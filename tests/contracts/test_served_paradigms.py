@@ -15,21 +15,22 @@ import pytest
 from django.test import Client
 
 from analysis.exports.delimited import read
-from analysis.exports.release import Request, export_study
-from analysis.tables import read_frames
+from analysis.exports.study_export import Request, export_study
+from analysis.tables.response_reader import read_frames
+from experiments.drafting.stimulus_warnings import is_seen_with_answer
 from experiments.kinds import get_kind
 from experiments.models import Item, Response, Session, Slot, Study, Trial
 from experiments.paradigms import PARADIGMS, design_of, get_paradigm
-from experiments.quality import is_seen_with_answer
 from experiments.selectors import cards_of, definition_of
 from experiments.simulation import person_class
-from experiments.simulation.album import Album
-from experiments.simulation.client import SimulatedSession
-from experiments.simulation.line import Line
+from experiments.simulation.browser.connection import Line
+from experiments.simulation.browser.participant_run import SimulatedSession
+from experiments.simulation.browser.picture_cache import Album
+from experiments.simulation.browser.walk import Outcome
 from experiments.simulation.population import parse_mix, usual_mix
-from experiments.simulation.walk import Outcome
-from experiments.stages import freeze
+from experiments.stages.solution_freeze import freeze
 from stimuli.models import Stimulus
+from tests.experiments.api.test_blindness import TELLING_KEYS, leaves, shape
 from tests.experiments.protocols import (
     ASSISTED,
     LABELS,
@@ -44,7 +45,6 @@ from tests.experiments.protocols import (
     staged,
     take_part,
 )
-from tests.experiments.test_blindness import TELLING_KEYS, leaves, shape
 from tests.world import Person, opened_study, write_study
 
 pytestmark = pytest.mark.django_db

@@ -14,7 +14,7 @@ from stimuli.errors import BadSpec, UnknownName
 from stimuli.explainers import EXPLAINERS, check_explainer
 from stimuli.metrics import METRICS, SET_METRICS, check_metric
 from stimuli.predictors import PREDICTORS
-from stimuli.predictors.files.archive import READERS
+from stimuli.predictors.files.picture_archive_reader import READERS
 from stimuli.registry import Table
 from stimuli.spec import Component
 

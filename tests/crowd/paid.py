@@ -11,10 +11,10 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from crowd.ground.identities import person_hash, submission_hash
+from crowd.ground.identity_hashes import person_hash, submission_hash
 from crowd.models import Identity, Payout, Posting, Submission
 from crowd.recruiting.publishing import publish_posting
-from experiments.definition import StudyDefinition
+from experiments.definition.study import StudyDefinition
 from experiments.models import Session, Study, Trial
 from tests.analysis import stored
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from experiments import plates
-from experiments.definition import StudyDefinition
+from experiments.definition.study import StudyDefinition
+from experiments.drafting import plates
+from experiments.drafting.plates import Plate
 from experiments.models import Study
-from experiments.plates import Plate
 from tests.experiments.protocols import SOLVE, write
 from tests.world import Person, opened_study
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.definition import StudyDefinition
+from experiments.definition.study import StudyDefinition
 
 SMALLEST: Mapping[str, Any] = {
     "slug": "smallest",

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from experiments.kinds.base import Choice, TrialView
-from experiments.paradigms.base import Answer, Plan, PlanCondition, PlannedTrial, Pool, PoolItem, Solved
+from experiments.paradigms.base import Answer, Plan, PlanCondition, PlannedTrial, PlanSolution, Pool, PoolItem
 from stimuli.types import Use
 
 CHOICES = (("husky", "Husky"), ("wolf", "Wolf"))
@@ -58,12 +58,12 @@ def review_pool(count: int = 60, *, by_people: int = 1, **fields: Any) -> Pool:
         for condition in pool.conditions:
             name = f"{item.key}/{condition.name}"
             if item.use == "blank":
-                solutions.append(Solved(f"{name}/alone", item.key, condition.name, "wolf", "alone"))
+                solutions.append(PlanSolution(f"{name}/alone", item.key, condition.name, "wolf", "alone"))
                 continue
             times = by_people if condition.role == "source" else 1
-            given = [Solved(f"{name}/{n}", item.key, condition.name, item.truth) for n in range(times)]
+            given = [PlanSolution(f"{name}/{n}", item.key, condition.name, item.truth) for n in range(times)]
             false = next(value for value, _ in CHOICES if value != item.truth)
-            solutions += [*given, Solved(f"{name}/lure", item.key, condition.name, false, "lure")]
+            solutions += [*given, PlanSolution(f"{name}/lure", item.key, condition.name, false, "lure")]
     return dataclasses.replace(pool, solutions=tuple(solutions))
 
 

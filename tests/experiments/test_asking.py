@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
-from experiments.asking.asker import AGAIN_MAX, Asker, Misread, Unanswered, read
 from experiments.asking.chat import TRIES, BadAddress, Chat, Message, Unreachable, checked_address
+from experiments.asking.choice_dialogue import AGAIN_MAX, Asker, Misread, UnansweredQuestion, read
 from experiments.asking.prompts import PROMPTS, plain, scale_of, system_text
 from tests.stand_in import Asked, Given, StandIn, saying, stand_in
 
@@ -108,7 +108,7 @@ def test_a_question_is_asked_at_most_twice_more_and_told_why(model: StandIn, cha
     assert roles == ["system", "user", "assistant", "user", "assistant", "user"]
     model.answer = turns("No.")
     before = len(model.asked)
-    with pytest.raises(Unanswered, match="3 replies could not be read"):
+    with pytest.raises(UnansweredQuestion, match="3 replies could not be read"):
         asker(chat).ask(["How easy?"], SCALE)
     assert len(model.asked) - before == AGAIN_MAX + 1 == 3
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from analysis.tables import read_frames
-from crowd.money.endings import matches_of
+from analysis.tables.response_reader import read_frames
+from crowd.money.policy_endings import matches_of
 from experiments.models import HandOut, Session, Slot, Study
-from experiments.previews import skip_to
-from experiments.sessions import start_session
+from experiments.sessions.lifecycle import start_session
+from experiments.sessions.previews import skip_to
 from tests.experiments.protocols import ASSISTED, opened, take_part, write
 from tests.world import Person, opened_study
 

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from analysis.reports.base import seal_of
-from analysis.tables import read_frames, study_facts
-from crowd.money.endings import matches_of
+from analysis.seal import seal_of
+from analysis.tables.response_reader import read_frames, study_facts
+from crowd.money.policy_endings import matches_of
 from experiments.errors import InvalidStudy, StudyError
 from experiments.models import HandOut, Prediction, Response, Session, Slot, Study, Trial
-from experiments.opening import plan_pilot
-from experiments.previews import skip_to
-from experiments.sessions import start_session
-from experiments.stages import freeze
-from experiments.study_file import load_study
+from experiments.opening.opening import plan_pilot
+from experiments.sessions.lifecycle import start_session
+from experiments.sessions.previews import skip_to
+from experiments.stages.solution_freeze import freeze
+from experiments.study_files.load import load_study
 from stimuli.store.files import read_view
-from stimuli.store.media import current_store
+from stimuli.store.media_access import current_store
 from tests.experiments.protocols import (
     RATING,
     REVIEW,

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from analysis.tables import read_frames
-from experiments.drafts import build_draft
+from analysis.tables.response_reader import read_frames
+from experiments.drafting.draft import build_draft
 from experiments.errors import StudyError
 from experiments.models import Item, OtherStimulus, Rendering, Study, Trial
-from experiments.study_file import load_study
+from experiments.study_files.load import load_study
 from stimuli.errors import BadSpec
 from stimuli.predictors import restore
 from stimuli.store.files import predictor_file, read_view
-from stimuli.store.media import current_store
+from stimuli.store.media_access import current_store
 from tests.experiments.protocols import ONE, SENTENCES, write
 from tests.world import opened_study, silent
 

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 from analysis.exports.delimited import read
-from analysis.exports.release import Request, export_study
-from analysis.reports.reverse_turing import report
-from analysis.reports.turing_masking import masking_contrasts
-from analysis.reports.turing_mixed import square_levels
-from analysis.reports.turing_scores import person_rows, scored_tests
-from analysis.tables import read_frames, study_facts
-from experiments.drafts import store_practice
+from analysis.exports.study_export import Request, export_study
+from analysis.reports.reverse_turing.mixed_model import square_levels
+from analysis.reports.reverse_turing.person_scores import person_rows, scored_tests
+from analysis.reports.reverse_turing.report import report
+from analysis.reports.reverse_turing.task_masking_effect import masking_contrasts
+from analysis.tables.response_reader import read_frames, study_facts
+from experiments.drafting.draft_rows import store_practice
 from experiments.models import Slot, Study
 from experiments.selectors import definition_of
 from stimuli.datasets.practice import SENTENCES as PRACTICE
 from stimuli.datasets.practice import practice_sentences
-from stimuli.store.media import current_store
+from stimuli.store.media_access import current_store
 from tests.experiments.definitions import definition
 from tests.experiments.protocols import SENTENCES, TURING, take_part, write
 from tests.world import Person, opened_study
@@ -111,13 +111,13 @@ def test_practice_is_sentences_with_a_rule_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_practice_has_both_answers_among_its_examples_and_twice_among_its_questions(language: str) -> None:
     for seed in range(20):
-        rows = practice_sentences(seed, language)
+        rows = practice_sentences(seed, PRACTICE[language])
         by_part = {
             part: [a for name, _, a in rows if name.startswith(part)] for part in ("example", "question")
         }
         assert sorted(by_part["example"]) == ["A", "B"] and sorted(by_part["question"]) == list("AABB")
         assert all(text in PRACTICE[language][answer] for _, text, answer in rows)
-    assert practice_sentences(3, language) != practice_sentences(4, language)
+    assert practice_sentences(3, PRACTICE[language]) != practice_sentences(4, PRACTICE[language])
 
 
 def test_studies_of_pictures_keep_their_pictures() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import tests.toy
 from experiments.models import Session
-from experiments.sessions import start_session
+from experiments.sessions.lifecycle import start_session
 from tests.world import Person, draw_images
 
 SLUG, LANES = "three-piles", ("left-desk", "right-desk")

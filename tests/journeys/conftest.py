@@ -18,9 +18,10 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 from django.db import connection
 
-from tests import canned, databases, services
-from tests.journeys.hands import tablet
-from tests.journeys.visitor import Visitor
+from tests import canned, services
+from tests.journeys.sessions.hands import tablet
+from tests.journeys.sessions.visitor import Visitor
+from tests.run import databases
 from tests.services import WebServer
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from experiments.models import Study
 
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
-PATIENCE_MS = 60_000
-"""With a canned session. What a busy machine takes is no fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +137,7 @@ def visitor(opened: dict[str, Any], tab: Page) -> Visitor:
 
 
 OTHER_HANDS = pytest.mark.long(
-    stays="tests/journeys/test_assisted_session.py::test_a_picture_is_decided_alone_and_again_in_the_same_place"
+    stays="tests/journeys/sessions/test_assisted_session.py::test_a_picture_is_decided_alone_and_again_in_the_same_place"
 )
 """A session by mouse or by touch is long; the same by keyboard stays."""
 
@@ -178,7 +177,6 @@ def tab(kept_tab: Page) -> Iterator[Page]:
     """The one page that tests of this process share: a fresh one costs a process of the browser. Each session
     has an address and a place in the browser's storage of its own."""
     kept_tab.set_viewport_size(DESKTOP)
-    kept_tab.set_default_timeout(PATIENCE_MS)
     yield kept_tab
     for other in kept_tab.context.pages:
         if other is not kept_tab:

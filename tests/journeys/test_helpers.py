@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from experiments.drafts import picture_keys
+from experiments.drafting.draft_rows import picture_keys
 from experiments.models import Study
 from stimuli import build as building
-from stimuli.build import HELPER, build, helped
+from stimuli.build import HELPER, build, run_helpers
 from stimuli.models import Stimulus
 from tests import world
-from tests.journeys.test_worker_killed import files
+from tests.journeys.servers.test_worker_killed import files
 from tests.services import ROOT
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -52,7 +52,7 @@ def drawn(store: Path, before: dict[str, bytes]) -> dict[str, bytes]:
 
 def test_a_helper_makes_the_same_files(keys: list[str], store_folder: Path) -> None:
     before = undone(store_folder)
-    with helped(keys, 1):
+    with run_helpers(keys, 1):
         pass
     assert set(Stimulus.objects.values_list("state", flat=True)) == {"done"}
     assert drawn(store_folder, before) == before and any("pictures/" in name for name in before)

@@ -10,12 +10,12 @@ import pytest
 
 from crowd.rehearsal.screens.album import WINDOWS, Window, in_window
 from crowd.rehearsal.screens.catalog import Screen
-from crowd.rehearsal.screens.stage import Stage
+from crowd.rehearsal.screens.study_copy import Stage
 from crowd.rehearsal.screens.walk import walk
 from experiments.models import Study
 from experiments.selectors import definition_of
-from experiments.stages import freeze
-from experiments.window import windows_of
+from experiments.stages.solution_freeze import freeze
+from experiments.wording.smallest_window import windows_of
 from tests.experiments.protocols import (
     ASSISTED,
     REVIEW,
@@ -28,7 +28,7 @@ from tests.experiments.protocols import (
     write,
 )
 from tests.journeys.conftest import Site
-from tests.journeys.geometry import axe_findings, faults_of
+from tests.journeys.pages.geometry import axe_findings, faults_of
 from tests.world import opened_study, silent, write_study
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import pytest
 from statsmodels.stats.multicomp import pairwise_tukeyhsd
 
 from analysis.reports import get_reporter
-from analysis.reports.html import page
+from analysis.reports.output.html import page
 from analysis.reports.report import Report
-from analysis.reports.scenarios import Scenario, correlations
+from analysis.reports.utility.scenarios import Scenario, correlations
 from analysis.stats.utility import utility_mean_of_ratios, utility_trapezoid
 from tests.analysis.worlds import facts, frames_of
 from tests.oracles import colin

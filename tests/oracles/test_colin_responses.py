@@ -13,10 +13,10 @@ from django.utils import timezone
 from rich.console import Console
 from scipy.stats import dunnett
 
-from analysis.refresh import make_report
-from analysis.reports.text import print_report
+from analysis.reports.output.terminal import print_report
+from analysis.stored_reports.refresh import make_report
 from experiments.models import Condition, Item, Participant, Response, Session, Slot, Study, Trial
-from experiments.study_file import find_study, load_study
+from experiments.study_files.load import find_study, load_study
 from tests.oracles import colin
 
 pytestmark = pytest.mark.django_db

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
 from stimuli.errors import BadRatings
-from stimuli.preference.annotation import disagreement, rated_next
+from stimuli.preference.active_annotation import disagreement, rated_next
 from stimuli.preference.encoders import Vectors
-from stimuli.preference.scorer import PreferenceScorer
-from stimuli.preference.scores import Floats, kappa
+from stimuli.preference.prediction_agreement import Floats, kappa
+from stimuli.preference.scorer_estimator import PreferenceScorer
 
 RUNS_MIN = 20
 """Fewer runs of simulated raters say too little of what is saved."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tests.chromium import flags
+from tests.run.chromium import flags
 
 PATIENCE_S = 60.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scipy.stats import binom
 
-from analysis.stats.results import Interval
+from analysis.stats.intervals_and_checks import Interval
 
 CHANCE = 0.001
 """How often a right program may fail a short proof, over all seeds; the seed of `make test` never changes."""

@@ -37,8 +37,9 @@ from stimuli.planner.drive import Job, drive
 from stimuli.planner.network import Network
 from stimuli.planner.values import Subject
 from stimuli.predictors.architectures import prefix_of, timm, torchvision
-from stimuli.predictors.base import Built, TorchPredictor, assemble
-from stimuli.render.field import drawn_field
+from stimuli.predictors.base import BuiltNetwork, TorchPredictor, assemble
+from stimuli.predictors.framing import PictureSettings
+from stimuli.render.attribution_field import drawn_field
 from stimuli.render.heatmap import overlay, top_places
 from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component
@@ -111,7 +112,8 @@ def trained(name: str, pictures: Sequence[Image.Image], seed: int) -> TorchPredi
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
     return assemble(
-        Built(made.eval(), prefix_of(made)), labels=CLASSES, input_px=SIDE, layer="", mean=MEAN, std=STD,
+        BuiltNetwork(made.eval(), prefix_of(made)),
+        PictureSettings(SIDE, MEAN, STD), labels=CLASSES, layer="",
         architecture={"kind": name}, payload=b"", provenance={},
     )  # fmt: skip
 

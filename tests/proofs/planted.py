@@ -17,16 +17,16 @@ from functools import partial
 
 import numpy as np
 
-from analysis.stats.contrast_power import dunnett_power
-from analysis.stats.proportions import wilson
-from crowd.rehearsal.planted import Run, frozen, run
-from crowd.rehearsal.planted.counted import Counted
+from analysis.stats.planning.contrast_power import dunnett_power
+from analysis.stats.shares.proportions import wilson
+from crowd.rehearsal.planted import Run, load_plant, run
+from crowd.rehearsal.planted.detection_counts import DetectionCounts
 
 SEEDS_ON = 1_000
 """Added to the shipped seed: none of these was seen while the pictures were made."""
 
 
-def line_of(counted: Counted) -> str:
+def line_of(counted: DetectionCounts) -> str:
     """As `counted_of` reads it."""
     return (
         f"planted {counted.digest}: of {counted.runs} other seeds {counted.marked} found the marked case and "
@@ -39,13 +39,13 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=200)
     asked = parser.parse_args(words)
-    plant = frozen()
+    plant = load_plant()
     first = SEEDS_ON * (asked.seed + 1) + plant.seed
     with ProcessPoolExecutor(min(2, os.cpu_count() or 1)) as workers:
         runs = list(workers.map(partial(run, plant), range(first + 1, first + 1 + asked.count)))
     marked, null = (sum(each.found(case, plant.alpha) for each in runs) for case in ("marked", "null"))
     power = _power(runs, plant.people, plant.alpha)
-    counted = Counted(plant.digest, asked.count, marked, null, power)
+    counted = DetectionCounts(plant.digest, asked.count, marked, null, power)
     print(line_of(counted))
     print()
     print("| case | found | 95 % interval | mean difference, points | of the means between seeds, SD |")

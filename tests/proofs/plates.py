@@ -34,11 +34,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from analysis.stats.proportions import wilson
+from analysis.stats.shares.proportions import wilson
 from stimuli.colour_vision.light import decoded, encoded, to_lab
 from stimuli.colour_vision.machado import AXES, Axis, contrast, simulate
 from stimuli.datasets.plates.colours import EYES, LEAST_CONTRAST, MOST_CONTRAST, Line, Pair
-from stimuli.datasets.plates.drawing import Painted, render
+from stimuli.datasets.plates.drawing import PaintedPlate, render
 from stimuli.datasets.plates.plates import PlatesDataset, open_plates
 from stimuli.predictors import open_predictor
 from stimuli.predictors.framing import square_view
@@ -72,9 +72,9 @@ NETWORK = {
 LONGER = {"epochs": 30, "train_items": 1600}
 """What a network needs for plates whose colours are closer to each other."""
 NETWORK_READS = (0.7, 0.99)
-Drawn = tuple[Item, Painted]
-Feature = Callable[[Painted], Floats]
-Cue = tuple[str, Feature, Callable[[Painted], Painted], bool]
+Drawn = tuple[Item, PaintedPlate]
+Feature = Callable[[PaintedPlate], Floats]
+Cue = tuple[str, Feature, Callable[[PaintedPlate], PaintedPlate], bool]
 """What is read, how, of which plates, and whether it should be found."""
 
 
@@ -151,14 +151,14 @@ def contrast_table(seed: int) -> int:
 # Cues
 
 
-def unchanged(painted: Painted) -> Painted:
+def unchanged(painted: PaintedPlate) -> PaintedPlate:
     return painted
 
 
-def darker(points: float) -> Callable[[Painted], Painted]:
+def darker(points: float) -> Callable[[PaintedPlate], PaintedPlate]:
     """Plants a cue: the figure is this many points of L* darker."""
 
-    def change(painted: Painted) -> Painted:
+    def change(painted: PaintedPlate) -> PaintedPlate:
         lightness = to_lab(painted.colours)[:, 0] + 16
         share = np.where(painted.is_figure, ((lightness - points) / lightness) ** 3, 1.0)
         return replace(painted, colours=painted.colours * share[:, None])
@@ -166,13 +166,13 @@ def darker(points: float) -> Callable[[Painted], Painted]:
     return change
 
 
-def smaller(painted: Painted) -> Painted:
+def smaller(painted: PaintedPlate) -> PaintedPlate:
     """Plants a cue: the dots of the figure are a tenth smaller."""
     radii = painted.dots.radii * np.where(painted.is_figure, PLANTED_SMALLER, 1.0)
     return replace(painted, dots=replace(painted.dots, radii=radii))
 
 
-def over_grid(painted: Painted, numbers: Floats) -> Floats:
+def over_grid(painted: PaintedPlate, numbers: Floats) -> Floats:
     """The mean of a number of each dot around each place of a grid, float64 (CELLS * CELLS,)."""
     places = ((np.arange(CELLS) + 0.5) / CELLS * 2 - 1) * REACH
     across, down = (
@@ -182,17 +182,17 @@ def over_grid(painted: Painted, numbers: Floats) -> Floats:
     return np.asarray((down * numbers @ across.T / (down @ across.T)).ravel())
 
 
-def dot_lab(painted: Painted, *channels: int) -> Floats:
+def dot_lab(painted: PaintedPlate, *channels: int) -> Floats:
     """What a screen shows of the dots: CIELAB of their eight-bit colours, over the grid."""
     lab = to_lab(decoded(encoded(painted.colours)))
     return np.concatenate([over_grid(painted, lab[:, channel]) for channel in channels])
 
 
-def dot_size(painted: Painted) -> Floats:
+def dot_size(painted: PaintedPlate) -> Floats:
     return over_grid(painted, painted.dots.radii)
 
 
-def shown(painted: Painted) -> NDArray[np.uint8]:
+def shown(painted: PaintedPlate) -> NDArray[np.uint8]:
     """The plate at the network's resolution, uint8 (INPUT_PX, INPUT_PX, 3)."""
     return square_view(render(painted, INPUT_PX * 2), INPUT_PX)
 
@@ -202,11 +202,11 @@ def pooled(plane: Floats) -> Floats:
     return np.asarray(plane.reshape(CELLS, size, CELLS, size).mean(axis=(1, 3)).ravel())
 
 
-def pixel_lightness(painted: Painted) -> Floats:
+def pixel_lightness(painted: PaintedPlate) -> Floats:
     return pooled(to_lab(decoded(shown(painted)))[..., 0])
 
 
-def pixel_grey(painted: Painted) -> Floats:
+def pixel_grey(painted: PaintedPlate) -> Floats:
     """The grey of old television, a mean of stored values [ITU-R BT.601], which is not quite lightness."""
     return pooled(shown(painted) @ np.array((0.299, 0.587, 0.114)))
 
@@ -233,7 +233,9 @@ def drawn_for_training(dataset: PlatesDataset) -> list[Drawn]:
     return [(item, dataset.painted(item.key)) for item in dataset.items("model") if item.use == "task"]
 
 
-def best_read(drawn: Sequence[Drawn], feature: Feature, change: Callable[[Painted], Painted]) -> Read:
+def best_read(
+    drawn: Sequence[Drawn], feature: Feature, change: Callable[[PaintedPlate], PaintedPlate]
+) -> Read:
     """How many of the plates the best of three classifiers reads from this feature."""
     rows = np.stack([feature(change(painted)) for _, painted in drawn])
     truths, groups = (np.array([getattr(item, name) for item, _ in drawn]) for name in ("truth", "group"))

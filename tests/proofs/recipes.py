@@ -35,7 +35,7 @@ from scipy.stats import rankdata
 from skimage.color import rgb2lab
 
 from stimuli.planner.values import counted_generator
-from stimuli.render.heatmap import linear, painted, palette
+from stimuli.render.heatmap import linear, paint_field, palette
 from stimuli.render.recipe import DIVERGING, SEQUENTIAL, Base, RenderSpec, Sign
 from stimuli.types import Pixels, Plane
 
@@ -150,7 +150,7 @@ def read(recipe: RenderSpec, photographs: Sequence[str], seed: int) -> Read:
                 agreement(field[::STEP, ::STEP].ravel().astype(np.float64), decoded(drawn, recipe, vision))
                 for picture in crops(name)
                 for field in fields(seed, name)
-                for drawn in [painted(picture, _sided(field, recipe), recipe)]
+                for drawn in [paint_field(picture, _sided(field, recipe), recipe)]
             ]
             means.append(float(np.mean(numbers)))
         least[vision] = min(means)

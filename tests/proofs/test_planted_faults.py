@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from analysis.stats import margin
-from analysis.stats.blocked import randomised_block
-from analysis.stats.pigeonhole import CrossedEstimate, pigeonhole
-from tests.analysis import test_calibration as calibration
-from tests.analysis import test_margin as decisions
-from tests.analysis import test_pigeonhole as reviews
+from analysis.stats.means.randomised_block import randomised_block
+from analysis.stats.shares import margin_decision
+from analysis.stats.shares.pigeonhole import CrossedEstimate, pigeonhole
+from tests.analysis.stats.means import test_calibration as calibration
+from tests.analysis.stats.shares import test_margin as decisions
+from tests.analysis.stats.shares import test_pigeonhole as reviews
 from tests.proofs.scale import Scale
 
 pytestmark = pytest.mark.pure
@@ -81,7 +81,7 @@ def test_it_notices_tasks_that_are_not_drawn(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_it_notices_an_equivalence_by_the_point_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(margin, "NARROW", 0.02)
+    monkeypatch.setattr(margin_decision, "NARROW", 0.02)
     with pytest.raises(AssertionError):
         decisions.test_wrong_decisions_are_as_rare_as_promised(
             16, 80, decisions.MARGIN, {"equivalent": 0.05}, SHORT

@@ -72,7 +72,9 @@ def test_it_draws_the_line_at_the_limits_of_the_interval() -> None:
     assert not is_as_it_should(Read(160, 1000), "lightness, planted", True)
 
 
-@pytest.mark.long(stays="tests/stimuli/test_training.py::test_it_learns_what_is_plain_and_says_how_well")
+@pytest.mark.long(
+    stays="tests/stimuli/predictors/test_training.py::test_it_learns_what_is_plain_and_says_how_well"
+)
 def test_a_network_learns_to_read_plates_and_not_through_other_eyes() -> None:
     """A shorter training reads fewer than NETWORK_READS, but most, and next to none where both colours of a
     plate look alike."""

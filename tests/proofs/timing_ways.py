@@ -18,8 +18,8 @@ import numpy as np
 from PIL import Image
 
 from tests.canned import MAGENTA, Canned, served, trials_state
-from tests.chromium import chromium
 from tests.proofs.cdp import Cdp, piped
+from tests.run.chromium import chromium
 
 COURSE = {"fixation_ms": 200, "exposure_ms": 100, "mask_ms": 100}
 SIZE = {"width": 240, "height": 320}

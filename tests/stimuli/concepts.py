@@ -13,8 +13,8 @@ from stimuli.explainers import open_explainer
 from stimuli.planner.drive import Job, drive
 from stimuli.planner.network import Network
 from stimuli.planner.values import Subject
-from stimuli.predictors.concepts.bottleneck import Bottleneck, ConceptKind, LinearHead, QdaHead
-from stimuli.predictors.concepts.concept_modules import head_layer, set_head
+from stimuli.predictors.concepts.head_interface import Bottleneck, ConceptKind, LinearHead, QdaHead
+from stimuli.predictors.concepts.head_layers import head_layer, set_head
 from stimuli.spec import Component
 from stimuli.types import ConceptAttribution
 from tests.stimuli.tiny import Tiny

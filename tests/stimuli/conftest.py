@@ -15,7 +15,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from stimuli.datasets.synthetic.scenarios import SyntheticDataset, open_synthetic
+from stimuli.datasets.synthetic.cue_scenarios import SyntheticDataset, open_synthetic
 from stimuli.planner import network
 from stimuli.planner.tails import Tail, cut
 from stimuli.predictors import open_predictor

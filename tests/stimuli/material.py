@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from stimuli.errors import StimulusError
-from stimuli.pipeline import Bench, Failed, Rendered, attempt
+from stimuli.pipeline import Bench, RenderedStimulus, StimulusFailure, attempt
 from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component, StimulusSpec
+from stimuli.spec_derivation import PredictedItem, Source, prepare, spec_for, survey
 from stimuli.store import Store
 from stimuli.store.files import read_attribution
-from stimuli.survey import PredictedItem, Source, prepare, spec_for, survey
 from stimuli.types import PixelAttribution, Plane, Progress, Weights, silent
 
 SIDE = 32
@@ -61,9 +61,11 @@ def specs_for(
     ]
 
 
-def render(specs: Sequence[StimulusSpec], store: Store, progress: Progress = silent) -> Iterator[Rendered]:
+def render(
+    specs: Sequence[StimulusSpec], store: Store, progress: Progress = silent
+) -> Iterator[RenderedStimulus]:
     """Make the pictures of `specs` and yield each as it is stored. Raises the first StimulusError."""
     for result in attempt(specs, Bench(store), progress=progress):
-        if isinstance(result, Failed):
+        if isinstance(result, StimulusFailure):
             raise StimulusError(result.error)
         yield result

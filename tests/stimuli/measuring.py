@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stimuli.metrics import open_metric
-from stimuli.metrics.base import Measured
+from stimuli.metrics.base import MetricValue
 from stimuli.planner.drive import Job, drive
 from stimuli.planner.network import Network
 from stimuli.planner.values import Subject
@@ -30,7 +30,7 @@ def measured(
     *,
     rows: int = 4,
     network: Network | None = None,
-) -> list[Measured]:
+) -> list[MetricValue]:
     """All of `work` in one drive, in its order; the first error is raised."""
     jobs = []
     for at, (subject, made, component) in enumerate(work):
@@ -44,6 +44,6 @@ def measured(
     return [done[at].result for at in range(len(work))]
 
 
-def number_of(net: Any, subject: Subject, made: Attribution, name: str, **params: object) -> Measured:
+def number_of(net: Any, subject: Subject, made: Attribution, name: str, **params: object) -> MetricValue:
     """One metric on one explanation."""
     return measured(net, [(subject, made, Component(name, params))])[0]

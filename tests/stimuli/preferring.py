@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stimuli.preference.scorer import PreferenceScorer
-from stimuli.preference.scorer_file import EncoderCard, HeadCard, ScorerCard, described, save
+from stimuli.preference.scorer_estimator import PreferenceScorer
+from stimuli.preference.scorer_file import EncoderCard, HeadCard, ScorerCard, save, scorer_parameters
 from stimuli.preference.training import Keeping
 
 Floats = NDArray[np.float64]
@@ -39,7 +39,7 @@ def card(scorer: PreferenceScorer, **others: Any) -> ScorerCard:
         "inputs": "single",
         "encoder": ENCODER,
         "heads": tuple(HeadCard(question=f"Q{h + 1}", seed=0) for h in range(scorer.n_heads_)),
-        "parameters": described(scorer),
+        "parameters": scorer_parameters(scorer),
         "scores": {"kappa": 0.5, "ranks": None},
         "licence": "CC BY 4.0",
     }

@@ -17,17 +17,17 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from stimuli import build, claims, tasks
+from stimuli import build, tasks, worker_claims
 from stimuli.errors import NotRendered, StimulusError
-from stimuli.metrics import rows
-from stimuli.metrics.base import Measured
+from stimuli.metrics import measurement_rows
+from stimuli.metrics.base import MetricValue
 from stimuli.models import Measurement, Stimulus
-from stimuli.pipeline import Rendered
+from stimuli.pipeline import RenderedStimulus
 from stimuli.planner.asks import Steps
 from stimuli.render import png
 from stimuli.spec import Component, StimulusSpec
 from stimuli.store.files import view_file
-from stimuli.store.media import current_store, read_media
+from stimuli.store.media_access import current_store, read_media
 from tests.stimuli.material import SALIENCY, render, specs_for, toy_source
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def test_it_records_each_stimulus_once(specs: list[StimulusSpec]) -> None:
 
 
 def test_it_brings_specs_back_unchanged(specs: list[StimulusSpec], keys: list[str]) -> None:
-    assert claims.claim(keys, "me", 900) == specs
+    assert worker_claims.claim(keys, "me", 900) == specs
 
 
 def test_it_builds_what_is_missing_and_then_nothing(keys: list[str]) -> None:
@@ -114,37 +114,37 @@ def test_it_shows_progress_to_the_end(keys: list[str]) -> None:
 
 
 def test_it_lets_one_claimer_have_a_stimulus(keys: list[str]) -> None:
-    assert len(claims.claim(keys, "first", 900)) == 12
-    assert claims.claim(keys, "second", 900) == []
+    assert len(worker_claims.claim(keys, "first", 900)) == 12
+    assert worker_claims.claim(keys, "second", 900) == []
 
 
 def test_it_takes_over_a_claim_whose_lease_is_over(keys: list[str]) -> None:
-    claims.claim(keys, "first", 900)
+    worker_claims.claim(keys, "first", 900)
     Stimulus.objects.filter(key__in=keys[:5]).update(claimed_at=timezone.now() - timedelta(seconds=901))
-    assert [spec.picture_key for spec in claims.claim(keys, "second", 900)] == keys[:5]
+    assert [spec.picture_key for spec in worker_claims.claim(keys, "second", 900)] == keys[:5]
 
 
 def test_it_goes_on_at_once_with_a_message_delivered_again(keys: list[str]) -> None:
-    claims.claim(keys, "message", 900)
-    assert claims.render_claimed(keys, "message") == 12
+    worker_claims.claim(keys, "message", 900)
+    assert worker_claims.render_claimed(keys, "message") == 12
     assert states(keys) == {State.DONE}
 
 
 def test_it_ignores_a_second_finisher(specs: list[StimulusSpec], keys: list[str]) -> None:
-    [made] = render(claims.claim(keys[-1:], "first", 900), current_store())
+    [made] = render(worker_claims.claim(keys[-1:], "first", 900), current_store())
     Stimulus.objects.update(claimed_at=timezone.now() - timedelta(hours=1))
-    claims.claim(keys[-1:], "second", 900)
-    assert claims.finish(made)
-    assert not claims.finish(replace(made, drawn=replace(made.drawn, picture_digest="f" * 64)))
-    assert not claims.fail(keys[-1], "second", "too late")
+    worker_claims.claim(keys[-1:], "second", 900)
+    assert worker_claims.finish(made)
+    assert not worker_claims.finish(replace(made, drawn=replace(made.drawn, picture_digest="f" * 64)))
+    assert not worker_claims.fail(keys[-1], "second", "too late")
     row = Stimulus.objects.get(key=keys[-1])
     assert (row.state, row.picture_digest, row.error) == (State.DONE, made.drawn.picture_digest, "")
 
 
 def test_it_lets_only_the_holder_report_failure(keys: list[str]) -> None:
-    claims.claim(keys, "first", 900)
-    assert not claims.fail(keys[0], "second", "not mine")
-    assert claims.fail(keys[0], "first", "mine")
+    worker_claims.claim(keys, "first", 900)
+    assert not worker_claims.fail(keys[0], "second", "not mine")
+    assert worker_claims.fail(keys[0], "first", "mine")
 
 
 def test_it_keeps_the_reason_of_a_failure_and_tries_again(
@@ -167,7 +167,7 @@ def test_it_gives_claims_back_when_interrupted(keys: list[str], monkeypatch: pyt
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(claims, "attempt", interrupt)
+    monkeypatch.setattr(worker_claims, "attempt", interrupt)
     with pytest.raises(KeyboardInterrupt):
         build.build(keys)
     assert states(keys) == {State.MISSING}
@@ -179,7 +179,7 @@ def test_it_gives_claims_back_with_the_reason_when_a_service_fails(
     def burst(*_: object) -> None:
         raise ConnectionError("the store does not answer")
 
-    monkeypatch.setattr(claims, "attempt", burst)
+    monkeypatch.setattr(worker_claims, "attempt", burst)
     with pytest.raises(ConnectionError):
         tasks.render_stimuli(keys)
     reasons = set(Stimulus.objects.values_list("state", "error"))
@@ -190,7 +190,7 @@ def test_it_gives_claims_back_with_the_reason_when_a_service_fails(
 
 
 def test_it_does_not_wait_for_a_builder_that_was_killed(keys: list[str]) -> None:
-    claims.claim(keys[:4], "killed", 900)
+    worker_claims.claim(keys[:4], "killed", 900)
     build.build(keys)
     assert states(keys) == {State.DONE}
 
@@ -252,12 +252,12 @@ def test_it_keeps_the_methods_of_an_item_together(keys: list[str], sent: list[li
 
 
 def test_it_refreshes_its_claims_while_it_works(keys: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    claims.claim(keys, "slow", 900)
-    claims.claim(keys, "other", 900)
+    worker_claims.claim(keys, "slow", 900)
+    worker_claims.claim(keys, "other", 900)
     almost_over = timezone.now() - timedelta(seconds=890)
     Stimulus.objects.update(claimed_at=almost_over)
     now = time.monotonic()
-    alive = claims.keeper("slow", 900)
+    alive = worker_claims.keeper("slow", 900)
     alive()
     assert Stimulus.objects.filter(claimed_at=almost_over).count() == 12
     monkeypatch.setattr(time, "monotonic", lambda: now + 301)
@@ -267,8 +267,8 @@ def test_it_refreshes_its_claims_while_it_works(keys: list[str], monkeypatch: py
 
 def test_it_sweeps_what_is_free_and_not_sent_lately(keys: list[str], sent: list[list[str]]) -> None:
     long_ago = timezone.now() - timedelta(hours=1)
-    claims.claim(keys[:3], "alive", 900)
-    claims.claim(keys[3:5], "dead", 900)
+    worker_claims.claim(keys[:3], "alive", 900)
+    worker_claims.claim(keys[3:5], "dead", 900)
     Stimulus.objects.filter(claimed_by="dead").update(claimed_at=long_ago)
     Stimulus.objects.filter(key=keys[5]).update(sent_at=timezone.now())
     Stimulus.objects.filter(key=keys[6]).update(sent_at=long_ago)
@@ -308,7 +308,7 @@ def test_it_refuses_rows_that_cannot_be(keys: list[str], change: dict[str, str])
 
 
 def test_it_imports_no_torch_for_those_who_serve() -> None:
-    modules = "stimuli.models, stimuli.store.media, stimuli.build, stimuli.tasks, stimuli.admin"
+    modules = "stimuli.models, stimuli.store.media_access, stimuli.build, stimuli.tasks, stimuli.admin"
     code = f"import django, sys; django.setup(); import {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -317,7 +317,7 @@ def test_it_keeps_what_was_made(specs: list[StimulusSpec], keys: list[str]) -> N
     build.build(keys)
     made = {rendered.spec.picture_key: rendered for rendered in render(specs, current_store())}
     for row in Stimulus.objects.all():
-        rendered: Rendered = made[row.key]
+        rendered: RenderedStimulus = made[row.key]
         assert row.explanation_file == (rendered.drawn.explanation_file or "")
         assert row.picture_digest == rendered.drawn.picture_digest
 
@@ -333,7 +333,7 @@ def numbers() -> dict[tuple[str, str], float | None]:
 
 
 def test_it_measures_what_is_wanted_while_it_renders(keys: list[str]) -> None:
-    assert rows.ensure_measurements(keys, [SPARSITY, DELETION]) == 12  # the baseline has none
+    assert measurement_rows.ensure_measurements(keys, [SPARSITY, DELETION]) == 12  # the baseline has none
     assert build.build(keys) == 12
     by_key = numbers()
     assert len(by_key) == 12 and {key for key, _ in by_key} == set(keys[6:])
@@ -347,22 +347,22 @@ def test_it_measures_what_is_wanted_while_it_renders(keys: list[str]) -> None:
 
 def test_it_measures_what_was_rendered_before(keys: list[str]) -> None:
     build.build(keys)
-    rows.ensure_measurements(keys, [SPARSITY])
-    assert rows.unmeasured(keys) == keys[6:]
+    measurement_rows.ensure_measurements(keys, [SPARSITY])
+    assert measurement_rows.unmeasured_keys(keys) == keys[6:]
     before = list(Stimulus.objects.order_by("pk").values_list("finished_at", flat=True))
     assert build.build(keys) == 0
-    assert rows.unmeasured(keys) == []
+    assert measurement_rows.unmeasured_keys(keys) == []
     assert list(Stimulus.objects.order_by("pk").values_list("finished_at", flat=True)) == before
 
 
 def test_it_measures_nothing_twice(keys: list[str]) -> None:
-    rows.ensure_measurements(keys, [SPARSITY])
+    measurement_rows.ensure_measurements(keys, [SPARSITY])
     build.build(keys)
     first = list(Measurement.objects.order_by("pk").values())
-    assert rows.ensure_measurements(keys, [SPARSITY, Component("sparsity", {})]) == 0
+    assert measurement_rows.ensure_measurements(keys, [SPARSITY, Component("sparsity", {})]) == 0
     build.build(keys)
     assert list(Measurement.objects.order_by("pk").values()) == first
-    assert rows.ensure_measurements(keys, [Component("deletion", {"steps": 5})]) == 6
+    assert measurement_rows.ensure_measurements(keys, [Component("deletion", {"steps": 5})]) == 6
 
 
 def test_it_records_why_there_is_no_number(keys: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -371,7 +371,7 @@ def test_it_records_why_there_is_no_number(keys: list[str], monkeypatch: pytest.
         yield
 
     monkeypatch.setattr("stimuli.metrics.complexity.Sparsity.measure", refuse)
-    rows.ensure_measurements(keys, [SPARSITY])
+    measurement_rows.ensure_measurements(keys, [SPARSITY])
     build.build(keys)
     results = Measurement.objects.filter(measured_at__isnull=False).values_list("value", "error")
     assert list(results) == [(None, "the map says nothing")] * 6
@@ -383,15 +383,15 @@ def test_it_compares_the_stimuli_of_a_study(specs: list[StimulusSpec], keys: lis
     others = list(build.ensure_stimuli(doubled))
     all_keys = [*keys, *others]
     metric = Component("method_similarity")
-    rows.ensure_measurements(all_keys, [metric])
+    measurement_rows.ensure_measurements(all_keys, [metric])
     build.build(all_keys)
     members = [
-        rows.SetMember(key, spec.image_key, name, "left")
+        measurement_rows.SetMember(key, spec.image_key, name, "left")
         for name, group in (("a", specs[6:]), ("b", doubled))
         for key, spec in ((spec.picture_key, spec) for spec in group)
     ]
-    assert rows.measure_set(metric, members) == 12
-    assert rows.measure_set(metric, members) == 0
+    assert measurement_rows.measure_set(metric, members) == 12
+    assert measurement_rows.measure_set(metric, members) == 0
     # Constant in one quadrant against brightness in it: ranks agree, but for ties, far more than by chance.
     assert all(value is not None and 0.5 < value <= 1 for value in numbers().values())
 
@@ -399,23 +399,23 @@ def test_it_compares_the_stimuli_of_a_study(specs: list[StimulusSpec], keys: lis
 def test_it_sweeps_what_is_not_measured(keys: list[str], sent: list[list[str]], settings: Settings) -> None:
     settings.CELERY_BROKER_URL = ""
     build.build(keys)
-    rows.ensure_measurements(keys, [SPARSITY])
+    measurement_rows.ensure_measurements(keys, [SPARSITY])
     settings.CELERY_BROKER_URL = "redis://nowhere"
     assert tasks.sweep_stimuli() == 6
     assert [key for message in sent for key in message] == keys[6:]
     tasks.render_stimuli(sent[0])
-    assert rows.unmeasured(keys) == []
+    assert measurement_rows.unmeasured_keys(keys) == []
 
 
 def test_it_records_curves_with_holes(keys: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers that JSON does not have must not stop the study."""
 
     def holes(*_: object) -> Steps:
-        return Measured(0.5, {"curve": [0.1, float("nan"), (float("inf"), 1.0)]})
+        return MetricValue(0.5, {"curve": [0.1, float("nan"), (float("inf"), 1.0)]})
         yield
 
     monkeypatch.setattr("stimuli.metrics.complexity.Sparsity.measure", holes)
-    rows.ensure_measurements(keys, [SPARSITY])
+    measurement_rows.ensure_measurements(keys, [SPARSITY])
     assert build.build(keys) == 12
     row = Measurement.objects.first()
     assert row is not None and row.details["curve"] == [0.1, None, [None, 1.0]] and row.value == 0.5
@@ -423,12 +423,12 @@ def test_it_records_curves_with_holes(keys: list[str], monkeypatch: pytest.Monke
 
 def test_it_settles_what_another_version_asked_for(keys: list[str], sent: list[list[str]]) -> None:
     """No code can fill such a row: building must still end, and today's metric can be asked for."""
-    rows.ensure_measurements(keys, [SPARSITY])
+    measurement_rows.ensure_measurements(keys, [SPARSITY])
     Measurement.objects.update(key="0" * 64)
     tasks.render_stimuli(keys)
-    assert rows.unmeasured(keys) == []
+    assert measurement_rows.unmeasured_keys(keys) == []
     assert "another version" in Measurement.objects.first().error  # type: ignore[union-attr]
-    assert rows.ensure_measurements(keys, [SPARSITY]) == 6
+    assert measurement_rows.ensure_measurements(keys, [SPARSITY]) == 6
     tasks.render_stimuli(keys)
     assert Measurement.objects.filter(value__isnull=False).count() == 6
 
@@ -438,7 +438,7 @@ def test_it_tries_again_what_could_not_be_measured(keys: list[str], monkeypatch:
         raise StimulusError("not today")
         yield
 
-    rows.ensure_measurements(keys, [SPARSITY])
+    measurement_rows.ensure_measurements(keys, [SPARSITY])
     with monkeypatch.context() as patch:
         patch.setattr("stimuli.metrics.complexity.Sparsity.measure", refuse)
         build.build(keys)
@@ -450,7 +450,7 @@ def test_it_tries_again_what_could_not_be_measured(keys: list[str], monkeypatch:
 
 def test_it_says_which_package_a_number_needs(keys: list[str]) -> None:
     """Asked for from a package that is not here: the reason in its row, and the picture is made."""
-    rows.ensure_measurements(keys, [SPARSITY])
+    measurement_rows.ensure_measurements(keys, [SPARSITY])
     Measurement.objects.update(package="toy-gone==1")
     build.build(keys)
     assert set(Measurement.objects.values_list("value", "error")) == {

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageEnhance, ImageFilter, ImageOps
 
 from stimuli.errors import BadSpec, ShapeMismatch
-from stimuli.perturbing.perturbations import PERTURBATIONS, perturbed
-from stimuli.perturbing.search import Found, Search, drawn_order, largest_light, smallest_strong
+from stimuli.perturbing.perturbations import PERTURBATIONS, perturb_picture
+from stimuli.perturbing.search import Search, SearchResult, drawn_order, largest_light, smallest_strong
 from stimuli.planner.values import counted_generator
 from stimuli.types import Pixels
 
@@ -32,7 +32,7 @@ def picture(height: int = 48, width: int = 64, seed: int = 2) -> Pixels:
 
 
 def run(name: str, magnitude: float, view: Pixels | None = None, key: str = "k", seed: int = 1) -> Pixels:
-    return perturbed(picture() if view is None else view, name, magnitude, key=key, seed=seed)
+    return perturb_picture(picture() if view is None else view, name, magnitude, key=key, seed=seed)
 
 
 def change(first: Pixels, other: Pixels) -> float:
@@ -343,7 +343,7 @@ def test_it_agrees_with_a_plain_search() -> None:
             (largest_light, (5, 4, 3, 2, 1), True),
             (smallest_strong, (6, 7, 8, 9, 10), False),
         ):
-            result: Found = look(view, predicts, key="k", seed=seed)
+            result: SearchResult = look(view, predicts, key="k", seed=seed)
             expected = next(
                 (name, float(magnitude))
                 for magnitude in magnitudes

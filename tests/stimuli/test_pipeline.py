@@ -12,15 +12,15 @@ from PIL import Image
 
 from stimuli import pipeline
 from stimuli.errors import BadSpec, StimulusError
-from stimuli.explainers.gradients.gradient import Saliency
-from stimuli.pipeline import Bench, Failed, Rendered, attempt
+from stimuli.explainers.gradients.pixel_gradients import Saliency
+from stimuli.pipeline import Bench, RenderedStimulus, StimulusFailure, attempt
 from stimuli.planner.asks import Steps
 from stimuli.predictors.base import TorchPredictor
 from stimuli.render import heatmap, png
 from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component
+from stimuli.spec_derivation import PredictedItem, Source, inapplicable, prepare, spec_for, survey
 from stimuli.store import LocalStore, files
-from stimuli.survey import PredictedItem, Source, inapplicable, prepare, spec_for, survey
 from stimuli.types import PixelAttribution
 from tests.stimuli import material
 from tests.stimuli.material import (
@@ -199,9 +199,9 @@ def test_it_goes_on_after_a_stimulus_that_cannot_be_made(
     specs = specs_for(*world, SALIENCY)
     lost = replace(specs[2], image_key="0" * 64)
     results = list(attempt([*specs[:2], lost, *specs[3:]], Bench(store)))
-    failed = [result for result in results if isinstance(result, Failed)]
+    failed = [result for result in results if isinstance(result, StimulusFailure)]
     assert [failure.spec for failure in failed] == [lost] and "build_stimuli" in failed[0].error
-    made = {result.spec.picture_key for result in results if isinstance(result, Rendered)}
+    made = {result.spec.picture_key for result in results if isinstance(result, RenderedStimulus)}
     assert made == {spec.picture_key for spec in specs} - {specs[2].picture_key}
     with pytest.raises(StimulusError, match="build_stimuli"):
         list(render([lost], store))
@@ -293,7 +293,7 @@ def test_it_measures_beside_the_method(world: tuple[Source, list[PredictedItem]]
     [spec] = specs_for(source, items[:1], SALIENCY)
     wanted = (Component("sparsity"), Component("deletion", {"steps": 4, "score": "logit"}))
     [result] = attempt([spec], Bench(store), {spec.picture_key: wanted})
-    assert isinstance(result, Rendered) and [number.error for number in result.numbers] == ["", ""]
+    assert isinstance(result, RenderedStimulus) and [number.error for number in result.numbers] == ["", ""]
     sparsity, deletion = (number.measured for number in result.numbers)
     assert sparsity is not None and deletion is not None
     # One quarter of the pixels holds everything, in equal parts: Gini = 1 - 1/4 exactly.
@@ -317,7 +317,7 @@ def test_it_keeps_the_explanation_when_a_metric_fails(
 
     monkeypatch.setattr("stimuli.metrics.complexity.Sparsity.measure", refuse)
     [result] = attempt([spec], Bench(store), {spec.picture_key: (Component("sparsity"),)})
-    assert isinstance(result, Rendered) and result.drawn.explanation_file
+    assert isinstance(result, RenderedStimulus) and result.drawn.explanation_file
     assert [(n.measured, n.error) for n in result.numbers] == [(None, "no number for this one")]
 
 
@@ -328,9 +328,9 @@ def test_it_lets_a_broken_method_fail_alone(
         raise IndexError("out of range")
         yield
 
-    monkeypatch.setattr("stimuli.explainers.gradients.gradient.GradientXInput.explain", burst)
+    monkeypatch.setattr("stimuli.explainers.gradients.pixel_gradients.GradientXInput.explain", burst)
     results = list(attempt(specs_for(*world, SALIENCY, GRADIENT_X_INPUT), Bench(store)))
-    failed = [result for result in results if isinstance(result, Failed)]
+    failed = [result for result in results if isinstance(result, StimulusFailure)]
     assert len(results) == 12 and len(failed) == 6
     assert {failure.error for failure in failed} == {"IndexError: out of range"}
     assert all(failure.spec.explainer == GRADIENT_X_INPUT for failure in failed)
@@ -386,7 +386,7 @@ def test_it_keeps_other_metrics_when_one_is_broken(
     wanted = {spec.picture_key: (Component("entropy"), Component("sparsity")) for spec in specs}
     made = list(attempt(specs, Bench(store), wanted))
     for result in made:
-        assert isinstance(result, Rendered)
+        assert isinstance(result, RenderedStimulus)
         entropy, sparsity = result.numbers
         assert entropy.measured is None and entropy.error == "IndexError: bug in a metric"
         assert sparsity.measured is not None and sparsity.error == ""
@@ -401,7 +401,7 @@ def test_it_names_a_damaged_map(world: tuple[Source, list[PredictedItem]], store
     path = store.root / files.map_file(specs[0].attribution_key)
     path.write_bytes(path.read_bytes()[:40])
     results = list(attempt(specs, Bench(store)))
-    failed = [result for result in results if isinstance(result, Failed)]
+    failed = [result for result in results if isinstance(result, StimulusFailure)]
     assert len(failed) == 1 and len(results) == len(specs) and path.name in failed[0].error
 
 
@@ -418,6 +418,6 @@ def test_it_stores_no_map_that_is_not_finite(
     with monkeypatch.context() as patch:
         patch.setattr("stimuli.planner.network.Network.logits", overflowing)
         [failed] = attempt(specs, Bench(store))
-        assert isinstance(failed, Failed) and "not finite" in failed.error
+        assert isinstance(failed, StimulusFailure) and "not finite" in failed.error
     [made] = attempt(specs, Bench(store))
-    assert isinstance(made, Rendered)
+    assert isinstance(made, RenderedStimulus)

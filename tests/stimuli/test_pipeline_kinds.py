@@ -12,12 +12,12 @@ import pytest
 
 from stimuli import pipeline
 from stimuli.errors import BadSpec
-from stimuli.pipeline import Bench, Rendered, attempt
+from stimuli.pipeline import Bench, RenderedStimulus, attempt
 from stimuli.render import png
 from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component
+from stimuli.spec_derivation import inapplicable, prepare, spec_for, survey
 from stimuli.store import LocalStore, files
-from stimuli.survey import inapplicable, prepare, spec_for, survey
 from stimuli.types import ConceptAttribution, TokenAttribution
 from tests.stimuli.material import SIDE, render, specs_for, toy_source, values_of, write_images
 
@@ -131,7 +131,7 @@ def test_it_keeps_precisions_apart(tmp_path: Path, store: LocalStore) -> None:
     )
     assert exact.attribution_key != rough.attribution_key
     made = list(attempt([exact, rough], Bench(store)))
-    assert all(isinstance(result, Rendered) for result in made)
+    assert all(isinstance(result, RenderedStimulus) for result in made)
     first, second = (values_of(store, spec.attribution_key) for spec in (exact, rough))
     assert np.abs(first).max() > 0
     np.testing.assert_allclose(second, first, atol=0.02 * np.abs(first).max())

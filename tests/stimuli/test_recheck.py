@@ -10,7 +10,7 @@ from torch import nn
 
 from stimuli.errors import StimulusError
 from stimuli.explainers import check_explainer
-from stimuli.recheck import Rechecked, compared, differences, one_coloured, recheck
+from stimuli.recheck import RecheckResult, compare_explanations, differences, one_coloured, recheck
 from stimuli.render.png import encode, pixel_key
 from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component, StimulusSpec
@@ -39,7 +39,7 @@ def specs(tmp_path: Path, store: LocalStore) -> list[StimulusSpec]:
     return made
 
 
-def checks_of(specs: list[StimulusSpec], store: LocalStore) -> dict[str, Rechecked]:
+def checks_of(specs: list[StimulusSpec], store: LocalStore) -> dict[str, RecheckResult]:
     return {check.spec.attribution_key: check for check in recheck(specs, store)}
 
 
@@ -170,13 +170,13 @@ def test_it_tells_ties_of_max_pooling_from_faults(
     there alone: their number tells nothing."""
     spec, view = saturated
     stored = gradients(pooled(), view)
-    tie = compared(other_winners(pooled(), view), stored, spec, store)
+    tie = compare_explanations(other_winners(pooled(), view), stored, spec, store)
     assert tie.difference is not None and tie.difference > 0.1 and tie.share > 0.3
     assert tie.is_beyond(1e-3) and tie.is_tied(1e-3)
     assert tie.textured is not None and tie.textured < 1e-5
     for weight in ("0.weight", "3.weight", "6.weight", "10.weight"):
         for drawn in (gradients, other_winners):
-            fault = compared(drawn(faulty(weight, view), view), stored, spec, store)
+            fault = compare_explanations(drawn(faulty(weight, view), view), stored, spec, store)
             assert fault.is_beyond(1e-3) and not fault.is_tied(1e-3), (weight, drawn)
 
 
@@ -184,7 +184,7 @@ def test_it_calls_nothing_a_tie_in_a_picture_of_one_colour(store: LocalStore) ->
     """A fault would show nowhere else."""
     view = np.full((64, 64, 3), 255, np.uint8)
     spec = StimulusSpec(keep_view(store, view), "b" * 64, "", 1, SALIENCY, 2, 7, RenderSpec())
-    tie = compared(other_winners(pooled(), view), gradients(pooled(), view), spec, store)
+    tie = compare_explanations(other_winners(pooled(), view), gradients(pooled(), view), spec, store)
     assert tie.is_beyond(1e-3) and not tie.is_tied(1e-3)
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from PIL import Image
 
-from experiments.asking.likeliest import LikeliestAsker
+from experiments.asking.local_likelihood_rater import LikeliestAsker
 from stimuli.errors import BadSpec
 from stimuli.predictors.files.hub_folder import library
 from stimuli.predictors.vision_language import Turn, open_vision_language

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from stimuli.datasets.synthetic.sentences import SentencesDataset, open_sentences
 from stimuli.explainers import open_explainer
 from stimuli.planner.bill import Bill
-from stimuli.planner.drive import Done, Job
+from stimuli.planner.drive import Job, JobResult
 from stimuli.planner.text import drive_texts
-from stimuli.planner.values import ExplainedNumber, Subject, TextTraced, softmax
+from stimuli.planner.values import ExplainedNumber, Subject, TextTrace, softmax
 from stimuli.predictors.text.base import TextPredictor
-from stimuli.predictors.text.trained_text import train_text
+from stimuli.predictors.text.trained_text import open_trained_text
 from stimuli.spec import Component
 from stimuli.types import silent
 from tests.trained import trained_once
@@ -47,7 +47,7 @@ class ToyText:
             self.batches.append([texts[place] for place in part])
             yield part, self.text_logits(self.batches[-1])
 
-    def text_gradient(self, text: str, explained: ExplainedNumber) -> TextTraced:
+    def text_gradient(self, text: str, explained: ExplainedNumber) -> TextTrace:
         """Two tokens per word, with gradients and embeddings that are easily multiplied."""
         spans, gradients, embeddings = [], [], []
         for number, (start, end) in enumerate(self.words(text), 1):
@@ -57,7 +57,7 @@ class ToyText:
             gradients += [[number, -1.0]] * count
             embeddings += [[1.0, 0.5]] * count
         arrays = (np.array(rows, np.float32).reshape(-1, 2) for rows in (gradients, embeddings))
-        return TextTraced(tuple(spans), *arrays)
+        return TextTrace(tuple(spans), *arrays)
 
 
 def bag_of_words(weights: dict[str, float], scale: float = 1.0) -> ToyText:
@@ -78,7 +78,7 @@ def explained(
     method = open_explainer(component)
     subjects = [text if isinstance(text, Subject) else subject_of(text) for text in texts]
     jobs = [Job(at, text, lambda s=text: method.explain(net, s)) for at, text in enumerate(subjects)]  # type: ignore[misc]
-    done: dict[Any, Done] = {result.name: result for result in drive_texts(jobs, net, rows, bill)}
+    done: dict[Any, JobResult] = {result.name: result for result in drive_texts(jobs, net, rows, bill)}
     for result in done.values():
         if result.error:
             raise result.error
@@ -94,7 +94,7 @@ def trained(task: str, pooling: str = "lstm", model_count: int = 1500, epochs: i
     component = Component("trained_text", {"pooling": pooling, "epochs": epochs, "train_items": model_count})
     predictor = trained_once(
         f"{task}-{pooling}-{model_count}-{epochs}",
-        lambda: train_text(component, Path(), task_of(task, model_count), silent),
+        lambda: open_trained_text(component, Path(), task_of(task, model_count), silent),
     )
     assert isinstance(predictor, TextPredictor)
     return predictor

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from stimuli.explainers import open_explainer
-from stimuli.planner.drive import Done, Job, drive
+from stimuli.planner.drive import Job, JobResult, drive
 from stimuli.planner.network import Network
 from stimuli.planner.values import Subject
-from stimuli.predictors.concepts.bottleneck import Bottleneck
+from stimuli.predictors.concepts.head_interface import Bottleneck
 from stimuli.spec import Component
 from stimuli.types import Layout, Pixels, Plane
 
@@ -148,7 +148,7 @@ def explained(
     *names: str | Component,
     rows: int = 4,
     network: Network | None = None,
-) -> dict[tuple[int, str], Done]:
+) -> dict[tuple[int, str], JobResult]:
     """All methods on all subjects in one drive: by (place of the subject, name of the method)."""
     jobs = []
     for at, subject in enumerate(subjects):

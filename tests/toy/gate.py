@@ -19,9 +19,9 @@ class Promise(base.BaseGate):
     def questions(self, study: Study, stop: base.Stop) -> list[dict[str, Any]]:
         return [base.question_row("promise", "text", "I will sort with care.", max_length=10)]
 
-    def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.Judged:
+    def judge(self, session: Session, stop: base.Stop, value: Mapping[str, Any]) -> base.JudgedTry:
         promised = base.flag_of(value, "promise")
-        return base.Judged({"promise": promised}, promised)
+        return base.JudgedTry({"promise": promised}, promised)
 
 
 def form(reader: PageReader, page: Page, attempt: int) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from experiments.definition import StudyDefinition
+from experiments.definition.study import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.errors import Problem
 from experiments.paradigms import base

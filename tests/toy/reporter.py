@@ -8,9 +8,10 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure as Drawing
 
+from analysis.any_table.result_tables import Table
 from analysis.frames import Frames
-from analysis.reports.base import Figure, Headline, Main, Section, StudyFacts, Table, seal_of
-from analysis.reports.flow import flow_headline, flow_section
+from analysis.reports.base import Figure, Headline, Main, Section, StudyFacts, seal_of
+from analysis.reports.parts.flow import flow_headline, flow_section
 from analysis.reports.report import Report
 
 PILES = ("single", "several", "unsure")

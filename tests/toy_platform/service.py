@@ -12,19 +12,19 @@ import httpx
 from crowd.platforms.base import (
     Account,
     BadOptions,
+    BonusStatement,
     IncomingMessage,
     Line,
     ListedSubmission,
     Payment,
     PlatformError,
-    Posted,
+    PlatformPosting,
     PostingSpec,
-    Prepared,
+    PreparedPayments,
     Quote,
-    Settled,
-    Shown,
+    Settlement,
     Unread,
-    Unsupported,
+    UnsupportedRequest,
 )
 
 FEE_CENTS = 3
@@ -57,78 +57,88 @@ class ToyService:
         lines = (("rewards", rewards), ("bonuses at most", bonuses), ("fees", payments * FEE_CENTS))
         return Quote(spec.currency, lines)
 
-    def publish(self, spec: PostingSpec) -> Posted:
+    def publish(self, spec: PostingSpec) -> PlatformPosting:
         return self._posted("publish", reference=spec.reference, url=spec.url, places=spec.places,
                             reward=spec.reward_cents, codes=dict(spec.codes))  # fmt: skip
 
-    def look(self, posted: Posted) -> Posted:
+    def look(self, posted: PlatformPosting) -> PlatformPosting:
         return self._posted("look", job=posted.external_id)
 
-    def revise(self, posted: Posted, spec: PostingSpec) -> Posted:
+    def revise(self, posted: PlatformPosting, spec: PostingSpec) -> PlatformPosting:
         return self._posted("revise", job=posted.external_id, places=spec.places)
 
-    def pause(self, posted: Posted) -> Posted:
+    def pause(self, posted: PlatformPosting) -> PlatformPosting:
         return self._posted("turn", job=posted.external_id, state="paused")
 
-    def resume(self, posted: Posted) -> Posted:
+    def resume(self, posted: PlatformPosting) -> PlatformPosting:
         return self._posted("turn", job=posted.external_id, state="open")
 
-    def close(self, posted: Posted) -> Posted:
+    def close(self, posted: PlatformPosting) -> PlatformPosting:
         return self._posted("turn", job=posted.external_id, state="closed")
 
-    def submissions(self, posted: Posted) -> Iterator[ListedSubmission | Unread]:
+    def submissions(self, posted: PlatformPosting) -> Iterator[ListedSubmission | Unread]:
         for row in self._ask("list", job=posted.external_id)["rows"]:
             reward = (Line("reward", row["paid"]),) if row["paid"] else ()
             yield ListedSubmission(
                 row["id"], row["who"], row["state"], row["state"], row["code"], lines=reward
             )
 
-    def submission(self, posted: Posted, submission: str) -> ListedSubmission | Unread | None:
+    def submission(self, posted: PlatformPosting, submission: str) -> ListedSubmission | Unread | None:
         rows = self.submissions(posted)
         return next((row for row in rows if row.submission == submission), None)
 
-    def approve(self, posted: Posted, submissions: Sequence[str]) -> list[Settled]:
+    def approve(self, posted: PlatformPosting, submissions: Sequence[str]) -> list[Settlement]:
         states = self._ask("approve", job=posted.external_id, ids=list(submissions))["states"]
-        return [Settled(name, "sent" if states.get(name) == "approved" else "failed") for name in submissions]
+        return [
+            Settlement(name, "sent" if states.get(name) == "approved" else "failed") for name in submissions
+        ]
 
-    def reject(self, posted: Posted, submission: str, message: str, category: str) -> None:
-        raise Unsupported("The panel rejects no one. Approve, or write to it.")
+    def reject(self, posted: PlatformPosting, submission: str, message: str, category: str) -> None:
+        raise UnsupportedRequest("The panel rejects no one. Approve, or write to it.")
 
-    def request_return(self, posted: Posted, submission: str, reason: str) -> None:
-        raise Unsupported("The panel does not ask for returns. Write to it.")
+    def request_return(self, posted: PlatformPosting, submission: str, reason: str) -> None:
+        raise UnsupportedRequest("The panel does not ask for returns. Write to it.")
 
-    def prepare(self, posted: Posted, payments: Sequence[Payment]) -> Prepared:
-        return Prepared("", sum(payment.cents for payment in payments), FEE_CENTS * len(payments))
+    def prepare(self, posted: PlatformPosting, payments: Sequence[Payment]) -> PreparedPayments:
+        return PreparedPayments("", sum(payment.cents for payment in payments), FEE_CENTS * len(payments))
 
-    def pay(self, posted: Posted, prepared: Prepared, payments: Sequence[Payment]) -> list[Settled]:
+    def pay(
+        self, posted: PlatformPosting, prepared: PreparedPayments, payments: Sequence[Payment]
+    ) -> list[Settlement]:
         settled = []
         for payment in payments:
             try:
                 self._ask("bonus", id=payment.submission, cents=payment.cents, reference=payment.reference)
-                settled.append(Settled(payment.reference, "sent"))
+                settled.append(Settlement(payment.reference, "sent"))
             except PlatformError as error:
                 state = "unknown" if error.uncertain else "failed"
-                settled.append(Settled(payment.reference, state, str(error)))  # type: ignore[arg-type]
+                settled.append(Settlement(payment.reference, state, str(error)))  # type: ignore[arg-type]
         return settled
 
-    def statement(self, posted: Posted, submissions: Sequence[str]) -> Iterator[Shown | Unread]:
+    def statement(
+        self, posted: PlatformPosting, submissions: Sequence[str]
+    ) -> Iterator[BonusStatement | Unread]:
         bonuses = self._ask("bonuses", job=posted.external_id)["bonuses"]
         for name in dict.fromkeys(submissions):
             counts = Counter((cents, reference) for cents, reference in bonuses.get(name, ()))
-            yield Shown(name, tuple(Line("bonus", cents, n, ref) for (cents, ref), n in counts.items()))
+            yield BonusStatement(
+                name, tuple(Line("bonus", cents, n, ref) for (cents, ref), n in counts.items())
+            )
 
     def rejection_grounds(self, expected_minutes: float, failed_checks: int) -> str:
         return ""
 
-    def message(self, posted: Posted, person: str, body: str) -> None:
-        raise Unsupported("The panel hands on no messages.")
+    def message(self, posted: PlatformPosting, person: str, body: str) -> None:
+        raise UnsupportedRequest("The panel hands on no messages.")
 
-    def messages(self, posted: Posted) -> Iterator[IncomingMessage]:
+    def messages(self, posted: PlatformPosting) -> Iterator[IncomingMessage]:
         return iter(())
 
-    def _posted(self, verb: str, **members: Any) -> Posted:
+    def _posted(self, verb: str, **members: Any) -> PlatformPosting:
         job = self._ask(verb, **members)
-        return Posted(job["id"], job["state"], job["state"], job["places"], job["taken"], names=(job["id"],))
+        return PlatformPosting(
+            job["id"], job["state"], job["state"], job["places"], job["taken"], names=(job["id"],)
+        )
 
     def _ask(self, verb: str, **members: Any) -> dict[str, Any]:
         try:

@@ -12,7 +12,7 @@ from typing import Any
 
 from crowd.rehearsal.clock import Clock
 from crowd.rehearsal.faults import Faults
-from crowd.rehearsal.serving import Answer, Asked, serving
+from crowd.rehearsal.serving import Answer, IncomingRequest, serving
 
 GONE = ("returned", "timed_out")
 
@@ -36,7 +36,7 @@ class Panel:
     def control(self) -> Panel:
         return self
 
-    def answer(self, request: Asked) -> Answer | None:
+    def answer(self, request: IncomingRequest) -> Answer | None:
         _, side, verb, *_ = [*request.path.split("/"), "", ""]
         members = json.loads(request.body or b"{}")
         fault = self.faults.draw() if side == "api" else ""

@@ -1,1 +1,2 @@
-"""Scripts that are copied into a package with their study's level: they import nothing of this project."""
+"""Scripts that are copied into a package with their study's level. The copies need nothing of this project:
+what the scripts share is written into each."""

@@ -14,44 +14,35 @@ are two-sided, with Holm's correction over the contrasts with a second look with
 with unexplained advice.
 """
 
-import argparse
-import csv
-import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm, t
+from scipy.stats import norm
 
-LEVEL = 0.95
+from analysis.exports.scripts.steps import (
+    Numbers,
+    add,
+    add_family,
+    cell,
+    clustered_estimate,
+    kept,
+    mean,
+    names_in,
+    print_rows,
+    run,
+    table,
+)
+
 BASELINE, ADVICE = "baseline", "advice"
 NOT_RE_RUN = (
     "intervals of RAIR, RSR and the other shares, and of d' and the criterion, which are drawn at random",
     "the gain by who is counted, answers to questions and the quality of the data",
 )
-Numbers = dict[tuple[str, str, str], float]
-
-
-def table(folder: Path, name: str) -> pd.DataFrame:
-    """All cells as text, of the file beside this script or as Psych-DS names it in data/."""
-    files = [folder / f"{name}.csv", *sorted((folder / "data").glob(f"*-{name}_data.csv"))]
-    there = [path for path in files if path.is_file()]
-    if not there:
-        sys.exit(f"{folder}: there is no {name}.csv; give the folder of the package.")
-    return pd.read_csv(there[0], dtype=str, keep_default_na=False, encoding="utf-8")
-
-
-def chosen(people: pd.DataFrame, origin: str) -> str:
-    there = sorted(people["origin"].unique())
-    origin = origin or (there[0] if len(there) == 1 else "human")
-    if origin not in there:
-        sys.exit(f"No session has the origin {origin!r}; there are {', '.join(there)}: choose with --origin.")
-    return origin
 
 
 def decisions(trials: pd.DataFrame, stimuli: pd.DataFrame) -> pd.DataFrame:
-    """One row per picture that a sitting decided about twice, its numbers 1 or 0."""
+    """One row per picture that a session decided about twice, its numbers 1 or 0."""
     trials = trials[(trials["kind"] == "decide") & (trials["check"] == "")].copy()
     for name in ("matches_truth", "matches_model"):
         trials[name] = pd.to_numeric(trials[name])
@@ -74,29 +65,6 @@ def decisions(trials: pd.DataFrame, stimuli: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def clustered(estimate: float, parts: pd.Series, rows: pd.DataFrame) -> dict[str, float]:
-    """Error, p and interval of an estimate, to whose deviation each row adds its part."""
-    person, item = rows["participant"], rows["item"]
-    people, pictures = person.nunique(), item.nunique()
-    told = {"estimate": estimate, "people": people, "p": np.nan, "low": np.nan, "high": np.nan}
-    if min(people, pictures) < 2:
-        return told
-    by = [person, item, person + "\r" + item]
-    sums = [parts.groupby(cluster).sum() for cluster in by]
-    of_people, of_items, of_both = ((s**2).sum() * len(s) / max(len(s) - 1, 1) for s in sums)
-    se = np.sqrt(max(of_people + of_items - of_both, of_people, of_items))
-    if se > 1e-12 * max(1.0, abs(estimate)):
-        df = min(people, pictures) - 1
-        half = t.ppf((1 + LEVEL) / 2, df) * se
-        told |= {"p": 2 * t.sf(abs(estimate) / se, df), "low": estimate - half, "high": estimate + half}
-    return told
-
-
-def mean(rows: pd.DataFrame, name: str) -> dict[str, float]:
-    y = rows[name]
-    return clustered(float(y.mean()), (y - y.mean()) / len(y), rows)
-
-
 def difference(rows: pd.DataFrame, first: str, name: str) -> dict[str, float]:
     """First condition less the other on the pictures that both have; a condition's decisions about a picture
     are averaged, and pictures count alike within the strata of the advice."""
@@ -111,7 +79,9 @@ def difference(rows: pd.DataFrame, first: str, name: str) -> dict[str, float]:
     cell = [rows["advice"], rows["is_first"]]
     means = (weight * rows[name]).groupby(cell).transform("sum") / weight.groupby(cell).transform("sum")
     sign = np.where(rows["is_first"], 1, -1)
-    return clustered(float((sign * weight * rows[name]).sum()), sign * weight * (rows[name] - means), rows)
+    return clustered_estimate(
+        float((sign * weight * rows[name]).sum()), sign * weight * (rows[name] - means), rows
+    )
 
 
 def add_contrasts(made: Numbers, rows: pd.DataFrame, roles: dict[str, str], name: str) -> None:
@@ -126,12 +96,7 @@ def add_contrasts(made: Numbers, rows: pd.DataFrame, roles: dict[str, str], name
             for first in firsts:
                 both = rows[rows["condition"].isin([first, second])]
                 told[f"{name} {first} - {second}"] = difference(both, first, name)
-        p = {pair: row["p"] for pair, row in told.items() if not np.isnan(row.get("p", np.nan))}
-        worst = 0.0
-        for place, pair in enumerate(sorted(p, key=lambda pair: p[pair])):
-            worst = max(worst, min(1.0, (len(p) - place) * p[pair]))
-            told[pair]["p_holm"] = worst
-        made.update({("contrasts", pair, what): v for pair, row in told.items() for what, v in row.items()})
+        add_family(made, "contrasts", told)
 
 
 def add_accuracy(made: Numbers, rows: pd.DataFrame, name: str) -> None:
@@ -149,7 +114,7 @@ def add_accuracy(made: Numbers, rows: pd.DataFrame, name: str) -> None:
         }
         ends = ("estimate", "low", "high")
         told |= {f"{measure}_{end}": row[end] for measure, row in of.items() for end in ends}
-    made.update({("conditions", name, what): value for what, value in told.items()})
+    add(made, "conditions", name, told)
 
 
 def add_reliance(made: Numbers, rows: pd.DataFrame, name: str) -> None:
@@ -175,7 +140,7 @@ def add_reliance(made: Numbers, rows: pd.DataFrame, name: str) -> None:
     if right.any() and wrong.any():
         z = [norm.ppf((follows[part].sum() + 0.5) / (part.sum() + 1)) for part in (right, wrong)]
         told["d_prime"], told["criterion"] = z[0] - z[1], -(z[0] + z[1]) / 2
-    made.update({("reliance", name, what): value for what, value in told.items()})
+    add(made, "reliance", name, told)
 
 
 def analyse(rows: pd.DataFrame, conditions: pd.DataFrame) -> Numbers:
@@ -194,62 +159,39 @@ def analyse(rows: pd.DataFrame, conditions: pd.DataFrame) -> Numbers:
 def show(made: Numbers, conditions: pd.DataFrame) -> None:
     """The main table, the contrasts and the reliance, rounded for people."""
 
-    def cell(part: str, name: str, what: str, digits: int = 1, scale: float = 100.0) -> str:
-        value = made.get((part, name, what), np.nan)
-        return "-" if np.isnan(value) else f"{scale * value:.{digits}f}"
+    def shown(part: str, name: str, what: str, digits: int = 1, scale: float = 100.0) -> str:
+        return cell(made, part, name, what, digits, scale)
 
     def with_ends(part: str, name: str, what: str) -> str:
-        estimate, low, high = (cell(part, name, f"{what}{end}") for end in ("estimate", "low", "high"))
+        estimate, low, high = (shown(part, name, f"{what}{end}") for end in ("estimate", "low", "high"))
         return f"{estimate} [{low}, {high}]"
 
     of = {"initial_": "first %", "final_": "second %", "gain_": "gain"}
     of |= {"over_advice_": "less advice alone", "over_better_": "less better of both"}
     rows = [["condition", "n", *of.values()]]
     for name, label in zip(conditions["condition"], conditions["label"], strict=True):
-        n = cell("conditions", name, "n", 0, 1)
+        n = shown("conditions", name, "n", 0, 1)
         rows.append([label, n, *(with_ends("conditions", name, what) for what in of)])
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+    print_rows(rows)
     print("\nPlanned contrasts, percentage points:")
-    for pair in dict.fromkeys(name for part, name, _ in made if part == "contrasts"):
-        p = f"p = {cell('contrasts', pair, 'p', 3, 1)}, by Holm {cell('contrasts', pair, 'p_holm', 3, 1)}"
+    for pair in names_in(made, "contrasts"):
+        p = f"p = {shown('contrasts', pair, 'p', 3, 1)}, by Holm {shown('contrasts', pair, 'p_holm', 3, 1)}"
         print(f"  {pair}: {with_ends('contrasts', pair, '')}, {p}")
     print("\nReliance on advice, %:")
     for name in conditions["condition"]:
         shares = []
         for what in ("rair", "rsr", "over_reliance", "under_reliance"):
-            counts = [cell("reliance", name, f"{what}_{of}", 0, 1) for of in ("yes", "total")]
-            shares.append(f"{what} {cell('reliance', name, what)} ({' of '.join(counts)})")
-        crossed = [cell("reliance", name, what, 2, 1) for what in ("d_prime", "criterion")]
+            counts = [shown("reliance", name, f"{what}_{of}", 0, 1) for of in ("yes", "total")]
+            shares.append(f"{what} {shown('reliance', name, what)} ({' of '.join(counts)})")
+        crossed = [shown("reliance", name, what, 2, 1) for what in ("d_prime", "criterion")]
         print(f"  {name}: {', '.join(shares)}, d' {crossed[0]}, criterion {crossed[1]}")
-    print(f"\nNot re-run here, see the report: {'; '.join(NOT_RE_RUN)}.")
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="The planned analysis, from the files of this package.")
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).resolve().parent)
-    parser.add_argument("--origin", default="", help="whose sessions; people without it, or the only ones")
-    parser.add_argument("--out", type=Path, help="a CSV file, outside the package, for every number")
-    options: Any = parser.parse_args(arguments)
-    people, conditions = table(options.folder, "participants"), table(options.folder, "conditions")
-    origin = chosen(people, options.origin)
-    kept = (people["origin"] == origin) & (people["arrival"] != "unverified")
-    kept &= (people["status"] == "passed") & (people["excluded_by_hand"] != "1")
-    trials = table(options.folder, "trials")
-    rows = decisions(
-        trials[trials["session"].isin(people.loc[kept, "session"])], table(options.folder, "stimuli")
-    )
-    made = analyse(rows, conditions)
-    if origin == "simulated":
-        print("Computational observers, not people.\n")
-    show(made, conditions)
-    if options.out:
-        with options.out.open("w", newline="", encoding="utf-8") as handle:
-            writer = csv.writer(handle)
-            writer.writerow(["analysis", "name", "measure", "value"])
-            writer.writerows([*key, repr(float(value))] for key, value in made.items() if not np.isnan(value))
+def read(folder: Path, people: pd.DataFrame) -> tuple[Numbers, pd.DataFrame]:
+    conditions = table(folder, "conditions")
+    rows = decisions(kept(table(folder, "trials"), people), table(folder, "stimuli"))
+    return analyse(rows, conditions), conditions
 
 
 if __name__ == "__main__":
-    main()
+    run(read, show, NOT_RE_RUN)

@@ -15,8 +15,6 @@ draw divided by its own two-way clustered error (pigeonhole bootstrap-t). The ve
 the 95 % interval lies wholly beyond the declared margin, equivalent if the 90 % interval lies within it.
 """
 
-import argparse
-import csv
 import json
 import sys
 from pathlib import Path
@@ -26,7 +24,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-LEVEL, NARROW = 0.95, 0.90
+from analysis.exports.scripts.steps import LEVEL, Numbers, add, cell, kept, names_in, print_rows, run, table
+
+NARROW = 0.90
 DRAWS, CHUNK, SEED = 10_000, 500, 1
 PEOPLE_MIN, TASKS_MIN = 12, 30
 DEFAULTS = {"role": "review", "budget_ms": 3000, "margin": 0.1}
@@ -36,24 +36,6 @@ NOT_RE_RUN = (
     "other budgets, the first run alone, order, explainers against one another, and the mixed model",
     "regions alone, labels, suspicion, audits, times and the quality of the data",
 )
-Numbers = dict[tuple[str, str, str], float]
-
-
-def table(folder: Path, name: str) -> pd.DataFrame:
-    """All cells as text, of the file beside this script or as Psych-DS names it in data/."""
-    files = [folder / f"{name}.csv", *sorted((folder / "data").glob(f"*-{name}_data.csv"))]
-    there = [path for path in files if path.is_file()]
-    if not there:
-        sys.exit(f"{folder}: there is no {name}.csv; give the folder of the package.")
-    return pd.read_csv(there[0], dtype=str, keep_default_na=False, encoding="utf-8")
-
-
-def chosen(people: pd.DataFrame, origin: str) -> str:
-    there = sorted(people["origin"].unique())
-    origin = origin or (there[0] if len(there) == 1 else "human")
-    if origin not in there:
-        sys.exit(f"No session has the origin {origin!r}; there are {', '.join(there)}: choose with --origin.")
-    return origin
 
 
 def reviews(trials: pd.DataFrame) -> pd.DataFrame:
@@ -198,7 +180,7 @@ def analyse(
             told |= {"people": mine["participant"].nunique(), "items": mine["item"].nunique()}
             told |= {"accepted": mine["accepted"].mean(), "naive_low": low, "naive_high": high}
             told |= {"in_time": in_time[mine.index].mean(), "right": (mine["right"] == 1).mean()}
-        made.update({("acceptance", name, what): value for what, value in told.items()})
+        add(made, "acceptance", name, told)
         if mine is not people and len(mine) and len(people):
             told = difference(mine, people)
             verdicts[name] = verdict(told, design["margin"])
@@ -206,7 +188,7 @@ def analyse(
             told |= {"naive_low": low, "naive_high": high}
             if people["accepted"].any() and mine["accepted"].any():
                 told["acc_L"] = mine["accepted"].mean() / people["accepted"].mean()
-            made.update({("difference", name, what): value for what, value in told.items()})
+            add(made, "difference", name, told)
         for limit, yes in (("any time", rows["accepted"]), ("in budget", in_time)):
             chosen = rows.assign(yes=yes)[answered & rows["condition"].isin(of[name])]
             parts = {}
@@ -214,81 +196,60 @@ def analyse(
                 part = chosen[chosen["explained"] == explained]
                 parts[word] = shares(part[part["right"] == 1], part[part["right"] == 0])
                 key = f"{name}, {word} explanations, {limit}"
-                made.update({("signal", key, what): value for what, value in parts[word].items()})
+                add(made, "signal", key, parts[word])
             gains = {what: parts["with"][what] - parts["without"][what] for what in ("hits", "false")}
             shown = [yes[mine.index][mine["explained"] == explained].mean() for explained in (True, False)]
             told = {"gain_hits": gains["hits"], "gain_false": gains["false"]}
             told |= {"usefulness": gains["hits"] - gains["false"], "paper_difference": shown[0] - shown[1]}
-            made.update({("usefulness", f"{name}, {limit}", what): value for what, value in told.items()})
+            add(made, "usefulness", f"{name}, {limit}", told)
     return made, verdicts
 
 
 def show(made: Numbers, of: dict[str, list[str]], verdicts: dict[str, str], design: dict[str, Any]) -> None:
     """The main tables, rounded for people."""
 
-    def cell(part: str, name: str, what: str, digits: int = 1, scale: float = 100.0) -> str:
-        value = made.get((part, name, what), np.nan)
-        return "-" if np.isnan(value) else f"{scale * value:.{digits}f}"
+    def shown(part: str, name: str, what: str, digits: int = 1, scale: float = 100.0) -> str:
+        return cell(made, part, name, what, digits, scale)
 
     def ends(part: str, name: str, what: str = "") -> str:
-        return f"[{cell(part, name, f'{what}low')}, {cell(part, name, f'{what}high')}]"
+        return f"[{shown(part, name, f'{what}low')}, {shown(part, name, f'{what}high')}]"
 
     heads = ["solutions of", "reviews", "leads", "tasks", "accepted %", "naive 95 %"]
     rows = [[*heads, f"in {design['budget_ms'] / 1000:g} s %", "cannot say", "true answers %"]]
     for name in of:
-        counts = [cell("acceptance", name, what, 0, 1) for what in ("reviews", "people", "items")]
-        accepted = [cell("acceptance", name, what) for what in ("accepted", "in_time", "right")]
-        silent = cell("acceptance", name, "cannot_say", 0, 1)
+        counts = [shown("acceptance", name, what, 0, 1) for what in ("reviews", "people", "items")]
+        accepted = [shown("acceptance", name, what) for what in ("accepted", "in_time", "right")]
+        silent = shown("acceptance", name, "cannot_say", 0, 1)
         naive = ends("acceptance", name, "naive_")
         rows.append([name, *counts, accepted[0], naive, accepted[1], silent, accepted[2]])
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+    print_rows(rows)
     print(f"\nLess {next(iter(of))}, points, margin {100 * design['margin']:g}:")
     for name, said in verdicts.items():
-        narrow, acc = ends("difference", name, "narrow_"), cell("difference", name, "acc_L", 2, 1)
-        points = f"{cell('difference', name, 'estimate')}, 95 % {ends('difference', name)}, 90 % {narrow}"
+        narrow, acc = ends("difference", name, "narrow_"), shown("difference", name, "acc_L", 2, 1)
+        points = f"{shown('difference', name, 'estimate')}, 95 % {ends('difference', name)}, 90 % {narrow}"
         print(f"  {name}: {points}: {said}; acc_L {acc}")
     print("\nRight and wrong answers, % accepted:")
-    for key in dict.fromkeys(name for part, name, _ in made if part == "signal"):
-        d_prime, criterion = (cell("signal", key, what, 2, 1) for what in ("d_prime", "criterion"))
-        told = f"hits {cell('signal', key, 'hits')}, false {cell('signal', key, 'false')}"
+    for key in names_in(made, "signal"):
+        d_prime, criterion = (shown("signal", key, what, 2, 1) for what in ("d_prime", "criterion"))
+        told = f"hits {shown('signal', key, 'hits')}, false {shown('signal', key, 'false')}"
         print(f"  {key}: {told}, d' {d_prime}, criterion {criterion}")
     print("\nWith explanations less without, points:")
-    for key in dict.fromkeys(name for part, name, _ in made if part == "usefulness"):
+    for key in names_in(made, "usefulness"):
         told = ", ".join(
-            f"{what} {cell('usefulness', key, what)}" for what in ("usefulness", "paper_difference")
+            f"{what} {shown('usefulness', key, what)}" for what in ("usefulness", "paper_difference")
         )
         print(f"  {key}: {told}")
-    print(f"\nNot re-run here, see the report: {'; '.join(NOT_RE_RUN)}.")
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="The planned analysis, from the files of this package.")
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).resolve().parent)
-    parser.add_argument("--origin", default="", help="whose sessions; people without it, or the only ones")
-    parser.add_argument("--out", type=Path, help="a CSV file, outside the package, for every number")
-    options: Any = parser.parse_args(arguments)
-    people, conditions = table(options.folder, "participants"), table(options.folder, "conditions")
-    origin = chosen(people, options.origin)
-    kept = (people["origin"] == origin) & (people["arrival"] != "unverified")
-    kept &= (people["status"] == "passed") & (people["excluded_by_hand"] != "1")
-    told = json.loads((options.folder / "definition.json").read_text(encoding="utf-8"))["design"]
+def read(folder: Path, people: pd.DataFrame) -> tuple[Any, ...]:
+    told = json.loads((folder / "definition.json").read_text(encoding="utf-8"))["design"]
     design = {**DEFAULTS, **told}
     if design["role"] == "solve":
         sys.exit("This package is of the stage in which people solve, which has no planned test.")
-    trials = table(options.folder, "trials")
-    of = groups(conditions)
-    made, verdicts = analyse(reviews(trials[trials["session"].isin(people.loc[kept, "session"])]), of, design)
-    if origin == "simulated":
-        print("Computational observers, not people.\n")
-    show(made, of, verdicts, design)
-    if options.out:
-        with options.out.open("w", newline="", encoding="utf-8") as handle:
-            writer = csv.writer(handle)
-            writer.writerow(["analysis", "name", "measure", "value"])
-            writer.writerows([*key, repr(float(value))] for key, value in made.items() if not np.isnan(value))
+    of = groups(table(folder, "conditions"))
+    made, verdicts = analyse(reviews(kept(table(folder, "trials"), people)), of, design)
+    return made, of, verdicts, design
 
 
 if __name__ == "__main__":
-    main()
+    run(read, show, NOT_RE_RUN)

@@ -13,19 +13,17 @@ one variance pooled over all conditions unless the planned sizes differ by more 
 five people in a condition or in the baseline no interval of Utility and no p of the contrast is given.
 """
 
-import argparse
-import csv
-import sys
+from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
 from scipy.stats import chi2, f_oneway, norm, studentized_range, t
 
-LEVEL = 0.95
+from analysis.exports.scripts.steps import LEVEL, Numbers, cell, kept, names_in, print_rows, run, table
+
 TOGETHER = 0.95  # of intervals that hold together: what the study's plan declares
 PEOPLE_MIN = 5
 UNEVEN = 1.5
@@ -36,40 +34,18 @@ NOT_RE_RUN = (
     "the result as assigned, with people left out by hand, and blocked by plan",
     "the course of learning, automatic metrics, also beside Utility, and the quality of the data",
 )
-Numbers = dict[tuple[str, str, str], float]
 
 
-def read(folder: Path, origin: str) -> tuple[pd.DataFrame, pd.DataFrame, str]:
-    """The conditions in their order, and one row per kept session: condition, accuracy, accuracy by block."""
-    trials, people = (pd.read_csv(table(folder, name), dtype=str) for name in ("trials", "participants"))
-    conditions = pd.read_csv(table(folder, "conditions"), dtype={"condition": str, "wanted": int})
-    there = sorted(people["origin"].unique())
-    chosen = origin or (there[0] if len(there) == 1 else "human")
-    if chosen not in there:
-        sys.exit(f"No session has the origin {chosen!r}; there are {', '.join(there)}: choose with --origin.")
-    kept = (
-        (people["origin"] == chosen)
-        & (people["status"] == "passed")
-        & (people["excluded_by_hand"] != "1")
-        & (people["arrival"] != "unverified")
-    )
+def people_of(trials: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
+    """One row per kept session: condition, accuracy, accuracy by block."""
     # Only scored trials have a value here: training and checks have none.
-    trials["hit"] = pd.to_numeric(trials["matches_model"], errors="coerce")
-    scored = trials[trials["hit"].notna() & trials["session"].isin(people.loc[kept, "session"])]
+    hits = trials.assign(hit=pd.to_numeric(trials["matches_model"], errors="coerce"))
+    scored = hits[hits["hit"].notna()]
     blocks = scored.pivot_table(index="session", columns="block", values="hit", aggfunc="mean")
     blocks.columns = [f"block_{int(block) + 1}" for block in blocks.columns]
     accuracy = scored.groupby("session")["hit"].mean().rename("accuracy")
-    condition = people.loc[kept].set_index("session")["condition"]
-    return conditions, pd.concat([condition, accuracy, blocks], axis=1, join="inner"), chosen
-
-
-def table(folder: Path, name: str) -> Path:
-    """The file of a table: beside this script, or as Psych-DS names it in data/."""
-    files = [folder / f"{name}.csv", *sorted((folder / "data").glob(f"*-{name}_data.csv"))]
-    there = [path for path in files if path.is_file()]
-    if not there:
-        sys.exit(f"{folder}: there is no {name}.csv; give the folder of the package.")
-    return there[0]
+    condition = people.set_index("session")["condition"]
+    return pd.concat([condition, accuracy, blocks], axis=1, join="inner")
 
 
 def tail(limit: float, loadings: list[float], df: float) -> float:
@@ -205,67 +181,49 @@ def anova_and_tukey(made: Numbers, groups: dict[str, pd.Series]) -> None:
 
 def show(made: Numbers, conditions: pd.DataFrame) -> None:
     """Table 1, the ANOVA and all pairs, rounded for people."""
-
-    def cell(part: str, name: str, measure: str, digits: int = 3, scale: float = 1.0) -> str:
-        value = made.get((part, name, measure), np.nan)
-        return "-" if np.isnan(value) else f"{scale * value:.{digits}f}"
+    shown = partial(cell, made)
 
     def p_of(part: str, name: str) -> str:
         value = made.get((part, name, "p"), np.nan)
-        return "p < 0.001" if value < 0.001 else f"p = {cell(part, name, 'p')}"
+        return "p < 0.001" if value < 0.001 else f"p = {shown(part, name, 'p')}"
 
     blocks = sorted({m for part, _, m in made if part == "conditions" and m.startswith("block_")})
     together = f"{100 * TOGETHER:.4g} % together"
     heads = ["condition", "n", *blocks, "mean %", "95 %", "utility", together, "p (Dunnett)"]
     rows = [heads]
     for name, label in zip(conditions["condition"], conditions["label"], strict=True):
-        ends = [cell("conditions", name, f"accuracy_{end}", 1, 100) for end in ("low", "high")]
-        wide = [cell("utility", name, f"together_{end}", 2) for end in ("low", "high")]
+        ends = [shown("conditions", name, f"accuracy_{end}", 1, 100) for end in ("low", "high")]
+        wide = [shown("utility", name, f"together_{end}", 2) for end in ("low", "high")]
         rows.append(
             [
                 str(label),
-                cell("conditions", name, "n", 0),
-                *(cell("conditions", name, block, 1, 100) for block in blocks),
-                cell("conditions", name, "accuracy_mean", 1, 100),
+                shown("conditions", name, "n", 0),
+                *(shown("conditions", name, block, 1, 100) for block in blocks),
+                shown("conditions", name, "accuracy_mean", 1, 100),
                 f"[{ends[0]}, {ends[1]}]",
-                cell("utility", name, "utility", 2),
+                shown("utility", name, "utility", 2),
                 f"[{wide[0]}, {wide[1]}]" if "-" not in wide else "-",
-                cell("dunnett", name, "p"),
+                shown("dunnett", name, "p"),
             ]
         )
-    widths = [max(len(row[i]) for row in rows) for i in range(len(heads))]
-    for row in rows:
-        print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+    print_rows(rows)
     if ("anova", "", "F") in made:
-        df = f"{cell('anova', '', 'df_between', 0)}, {cell('anova', '', 'df_within', 0)}"
-        print(f"\nOne-way ANOVA of accuracy per person: F({df}) = {cell('anova', '', 'F', 2)}, ", end="")
-        print(f"{p_of('anova', '')}, eta squared = {cell('anova', '', 'eta_squared')}")
+        df = f"{shown('anova', '', 'df_between', 0)}, {shown('anova', '', 'df_within', 0)}"
+        print(f"\nOne-way ANOVA of accuracy per person: F({df}) = {shown('anova', '', 'F', 2)}, ", end="")
+        print(f"{p_of('anova', '')}, eta squared = {shown('anova', '', 'eta_squared')}")
         print("\nAll pairs (Tukey-Kramer), percentage points:")
-        for pair in dict.fromkeys(name for part, name, _ in made if part == "tukey"):
+        for pair in names_in(made, "tukey"):
             difference, low, high = (
-                cell("tukey", pair, key, 1, 100) for key in ("difference", "low", "high")
+                shown("tukey", pair, key, 1, 100) for key in ("difference", "low", "high")
             )
             print(f"  {pair}: {difference} [{low}, {high}], {p_of('tukey', pair)}")
-    print(f"\nNot re-run here, see the report: {'; '.join(NOT_RE_RUN)}.")
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="The planned analysis, from the files of this package.")
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).resolve().parent)
-    parser.add_argument("--origin", default="", help="whose sessions; people without it, or the only ones")
-    parser.add_argument("--out", type=Path, help="a CSV file, outside the package, for every number")
-    options: Any = parser.parse_args(arguments)
-    conditions, people, origin = read(options.folder, options.origin)
-    made = analyse(conditions, people)
-    if origin == "simulated":
-        print("Computational observers, not people.\n")
-    show(made, conditions)
-    if options.out:
-        with options.out.open("w", newline="", encoding="utf-8") as handle:
-            writer = csv.writer(handle)
-            writer.writerow(["analysis", "name", "measure", "value"])
-            writer.writerows([*key, repr(float(value))] for key, value in made.items() if not np.isnan(value))
+def read(folder: Path, people: pd.DataFrame) -> tuple[Numbers, pd.DataFrame]:
+    conditions = table(folder, "conditions").astype({"wanted": int})
+    rows = people_of(kept(table(folder, "trials"), people), people)
+    return analyse(conditions, rows), conditions
 
 
 if __name__ == "__main__":
-    main()
+    run(read, show, NOT_RE_RUN)

@@ -15,19 +15,27 @@ drawn at random, Student's t with the smaller number of clusters less 1. Tests a
 correction over the pairs of a question; saliency against concepts: over the questions.
 """
 
-import argparse
-import csv
 import json
-import sys
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t
 
-LEVEL = 0.95
+from analysis.exports.scripts.steps import (
+    Numbers,
+    add,
+    add_family,
+    cell,
+    clustered_estimate,
+    kept,
+    mean,
+    names_in,
+    print_rows,
+    run,
+    table,
+)
+
 SCALE = range(1, 6)
 STANDARD = {"q1": False, "q2": False, "q3": False, "q4": False, "q5": True, "q6": False}
 NOT_RE_RUN = (
@@ -37,24 +45,6 @@ NOT_RE_RUN = (
     "agreement with oneself, single raters, raters per explanation",
     "correlations with automatic metrics, and the quality of the data",
 )
-Numbers = dict[tuple[str, str, str], float]
-
-
-def table(folder: Path, name: str) -> pd.DataFrame:
-    """All cells as text, of the file beside this script or as Psych-DS names it in data/."""
-    files = [folder / f"{name}.csv", *sorted((folder / "data").glob(f"*-{name}_data.csv"))]
-    there = [path for path in files if path.is_file()]
-    if not there:
-        sys.exit(f"{folder}: there is no {name}.csv; give the folder of the package.")
-    return pd.read_csv(there[0], dtype=str, keep_default_na=False, encoding="utf-8")
-
-
-def chosen(people: pd.DataFrame, origin: str) -> str:
-    there = sorted(people["origin"].unique())
-    origin = origin or (there[0] if len(there) == 1 else "human")
-    if origin not in there:
-        sys.exit(f"No session has the origin {origin!r}; there are {', '.join(there)}: choose with --origin.")
-    return origin
 
 
 def reversed_by_question(folder: Path) -> dict[str, bool]:
@@ -86,29 +76,6 @@ def with_shared(rows: pd.DataFrame, stimuli: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([rows, copies[list(rows.columns)]], ignore_index=True)
 
 
-def clustered(estimate: float, parts: pd.Series, rows: pd.DataFrame) -> dict[str, float]:
-    """Error, p and interval of an estimate, to whose deviation each row adds its part."""
-    person, item = rows["participant"], rows["item"]
-    people, pictures = person.nunique(), item.nunique()
-    told = {"estimate": estimate, "people": people, "p": np.nan, "low": np.nan, "high": np.nan}
-    if min(people, pictures) < 2:
-        return told
-    by = [person, item, person + "\r" + item]
-    sums = [parts.groupby(cluster).sum() for cluster in by]
-    of_people, of_items, of_both = ((s**2).sum() * len(s) / max(len(s) - 1, 1) for s in sums)
-    se = np.sqrt(max(of_people + of_items - of_both, of_people, of_items))
-    if se > 1e-12 * max(1.0, abs(estimate)):
-        df = min(people, pictures) - 1
-        half = t.ppf((1 + LEVEL) / 2, df) * se
-        told |= {"p": 2 * t.sf(abs(estimate) / se, df), "low": estimate - half, "high": estimate + half}
-    return told
-
-
-def mean(rows: pd.DataFrame, name: str) -> dict[str, float]:
-    y = rows[name]
-    return clustered(float(y.mean()), (y - y.mean()) / len(y), rows)
-
-
 def difference(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, float]:
     """First less second on the pictures that both have; a group's ratings of a picture are averaged."""
     shared = sorted(set(first["item"]) & set(second["item"]))
@@ -122,17 +89,7 @@ def difference(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, float]:
         parts.append(weight * (rows["value"] - means[-1]))
     both = pd.concat([rows[rows["item"].isin(shared)] for rows in (first, second)], ignore_index=True)
     signed = pd.concat([parts[0], -parts[1]], ignore_index=True)
-    return {"pictures": len(shared), **clustered(means[0] - means[1], signed, both)}
-
-
-def add_pairs(made: Numbers, part: str, told: dict[str, dict[str, float]]) -> None:
-    """The numbers of pairs by name, with Holm's correction over those that have a p."""
-    p = {name: row["p"] for name, row in told.items() if not np.isnan(row.get("p", np.nan))}
-    worst = 0.0
-    for place, name in enumerate(sorted(p, key=lambda name: p[name])):
-        worst = max(worst, min(1.0, (len(p) - place) * p[name]))
-        told[name]["p_holm"] = worst
-    made.update({(part, name, what): value for name, row in told.items() for what, value in row.items()})
+    return {"pictures": len(shared), **clustered_estimate(means[0] - means[1], signed, both)}
 
 
 def alpha(rows: pd.DataFrame) -> dict[str, float]:
@@ -188,78 +145,60 @@ def analyse(
                     "mode_asked": points.idxmax(),
                     "mode": values.idxmax(),
                 }
-            made.update({("conditions", f"{name} {question}", what): value for what, value in told.items()})
-        add_pairs(made, "pairs", {f"{question} {a} - {b}": difference(by[a], by[b]) for a, b in pairs})
+            add(made, "conditions", f"{name} {question}", told)
+        add_family(made, "pairs", {f"{question} {a} - {b}": difference(by[a], by[b]) for a, b in pairs})
         if {"image", "concept"} <= set(forms):
             form = given["condition"].map(forms)
             between_forms[question] = difference(given[form == "image"], given[form == "concept"])
         for name, part in (("kept", rows), ("all", everybody)):
             told = alpha(part[part["question"] == question])
-            made.update({("agreement", f"{name} {question}", what): value for what, value in told.items()})
-    add_pairs(made, "forms", between_forms)
+            add(made, "agreement", f"{name} {question}", told)
+    add_family(made, "forms", between_forms)
     return made
 
 
 def show(made: Numbers, conditions: pd.DataFrame, asked: list[str]) -> None:
     """The main table, the pairs and the agreement, rounded for people."""
 
-    def cell(part: str, name: str, what: str, digits: int = 2) -> str:
-        value = made.get((part, name, what), np.nan)
-        return "-" if np.isnan(value) else f"{value:.{digits}f}"
+    def shown(part: str, name: str, what: str, digits: int = 2) -> str:
+        return cell(made, part, name, what, digits)
 
     rows = [["condition", *(f"{question}: mean (mode) [95 %]" for question in asked)]]
     for name, label in zip(conditions["condition"], conditions["label"], strict=True):
         keys = [f"{name} {question}" for question in asked]
         if ("conditions", keys[0], "ratings") in made:
-            texts = [[cell("conditions", key, what) for what in ("mean", "low", "high")] for key in keys]
-            modes = [cell("conditions", key, "mode", 0) for key in keys]
+            texts = [[shown("conditions", key, what) for what in ("mean", "low", "high")] for key in keys]
+            modes = [shown("conditions", key, "mode", 0) for key in keys]
             rows.append(
                 [label, *(f"{m} ({mode}) [{a}, {b}]" for (m, a, b), mode in zip(texts, modes, strict=True))]
             )
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+    print_rows(rows)
     heads = {"pairs": "Pairs of conditions on shared pictures", "forms": "Saliency less concepts"}
     for part, head in heads.items():
-        names = list(dict.fromkeys(name for of, name, _ in made if of == part))
+        names = names_in(made, part)
         lines = [f"\n{head}, points, high is good:"] if names else []
         for name in names:
-            low, high = cell(part, name, "low"), cell(part, name, "high")
-            p = f"p = {cell(part, name, 'p', 3)}, by Holm {cell(part, name, 'p_holm', 3)}"
-            lines.append(f"  {name}: {cell(part, name, 'estimate')} [{low}, {high}], {p}")
+            low, high = shown(part, name, "low"), shown(part, name, "high")
+            p = f"p = {shown(part, name, 'p', 3)}, by Holm {shown(part, name, 'p_holm', 3)}"
+            lines.append(f"  {name}: {shown(part, name, 'estimate')} [{low}, {high}], {p}")
         print("\n".join(lines), end="\n" if lines else "")
     print("\nKrippendorff's alpha, ordinal (kept raters, all raters):")
     for question in asked:
-        both = [cell("agreement", f"{who} {question}", "alpha") for who in ("kept", "all")]
+        both = [shown("agreement", f"{who} {question}", "alpha") for who in ("kept", "all")]
         print(f"  {question}: {', '.join(both)}")
-    print(f"\nNot re-run here, see the report: {'; '.join(NOT_RE_RUN)}.")
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="The planned analysis, from the files of this package.")
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).resolve().parent)
-    parser.add_argument("--origin", default="", help="whose sessions; people without it, or the only ones")
-    parser.add_argument("--out", type=Path, help="a CSV file, outside the package, for every number")
-    options: Any = parser.parse_args(arguments)
-    people, conditions = table(options.folder, "participants"), table(options.folder, "conditions")
-    origin = chosen(people, options.origin)
-    people = people[(people["origin"] == origin) & (people["arrival"] != "unverified")]
-    kept = people[(people["status"] == "passed") & (people["excluded_by_hand"] != "1")]
-    turned = reversed_by_question(options.folder)
-    trials = table(options.folder, "trials")
-    rows, everybody = (
-        rating_rows(trials[trials["session"].isin(group["session"])], turned) for group in (kept, people)
+def read(folder: Path, people: pd.DataFrame) -> tuple[Numbers, pd.DataFrame, list[str]]:
+    turned, trials, conditions = (
+        reversed_by_question(folder),
+        table(folder, "trials"),
+        table(folder, "conditions"),
     )
-    made = analyse(rows, everybody, table(options.folder, "stimuli"), conditions, list(turned))
-    if origin == "simulated":
-        print("Computational observers, not people.\n")
-    show(made, conditions, list(turned))
-    if options.out:
-        with options.out.open("w", newline="", encoding="utf-8") as handle:
-            writer = csv.writer(handle)
-            writer.writerow(["analysis", "name", "measure", "value"])
-            writer.writerows([*key, repr(float(value))] for key, value in made.items() if not np.isnan(value))
+    everybody = trials[trials["session"].isin(people["session"])]
+    rows, of_everybody = (rating_rows(part, turned) for part in (kept(trials, people), everybody))
+    made = analyse(rows, of_everybody, table(folder, "stimuli"), conditions, list(turned))
+    return made, conditions, list(turned)
 
 
 if __name__ == "__main__":
-    main()
+    run(read, show, NOT_RE_RUN)

@@ -12,17 +12,26 @@ Tests against the baseline are two-sided: Mann-Whitney of different people, or W
 same people, exact if nothing is tied and the samples are small, with Holm's correction over the conditions.
 """
 
-import argparse
-import csv
-import sys
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import mannwhitneyu, rankdata, t, wilcoxon
 
-LEVEL = 0.95
+from analysis.exports.scripts.steps import (
+    LEVEL,
+    Numbers,
+    add,
+    cell,
+    holm,
+    kept,
+    names_in,
+    print_rows,
+    run,
+    table,
+)
+
 MEASURES = ("accuracy", "truth", "test_s")
 ROUNDING = 2.0**-46
 NOT_RE_RUN = (
@@ -31,29 +40,6 @@ NOT_RE_RUN = (
     "the tests of single answers as printed in the paper",
     "chance, the learning curve, coverage, marks, elapsed time and the quality of the data",
 )
-Numbers = dict[tuple[str, str, str], float]
-
-
-def table(folder: Path, name: str) -> pd.DataFrame:
-    """All cells as text, of the file beside this script or as Psych-DS names it in data/."""
-    files = [folder / f"{name}.csv", *sorted((folder / "data").glob(f"*-{name}_data.csv"))]
-    there = [path for path in files if path.is_file()]
-    if not there:
-        sys.exit(f"{folder}: there is no {name}.csv; give the folder of the package.")
-    return pd.read_csv(there[0], dtype=str, keep_default_na=False, encoding="utf-8")
-
-
-def chosen(people: pd.DataFrame, origin: str) -> str:
-    there = sorted(people["origin"].unique())
-    origin = origin or (there[0] if len(there) == 1 else "human")
-    if origin not in there:
-        sys.exit(f"No session has the origin {origin!r}; there are {', '.join(there)}: choose with --origin.")
-    return origin
-
-
-def kept(people: pd.DataFrame, origin: str) -> pd.Series:
-    is_kept = (people["status"] == "passed") & (people["excluded_by_hand"] != "1")
-    return is_kept & (people["origin"] == origin) & (people["arrival"] != "unverified")
 
 
 def scores(trials: pd.DataFrame) -> pd.DataFrame:
@@ -123,14 +109,6 @@ def signed_rank(x: pd.Series, y: pd.Series) -> tuple[float, float]:
     return 4 * above / (n * (n + 1)) - 1, min(1.0, p)
 
 
-def holm(p: dict[str, float]) -> dict[str, float]:
-    order, worst, made = sorted(p, key=lambda name: p[name]), 0.0, {}
-    for place, name in enumerate(order):
-        worst = max(worst, min(1.0, (len(order) - place) * p[name]))
-        made[name] = worst
-    return made
-
-
 def compare(made: Numbers, rows: pd.DataFrame, names: list[str], base: str, measure: str, part: str) -> None:
     """Every other condition against the baseline on one measure."""
     is_within = rows.groupby("session")["condition"].nunique().max() > 1
@@ -143,8 +121,7 @@ def compare(made: Numbers, rows: pd.DataFrame, names: list[str], base: str, meas
             x, y = x[shared], y[shared]
         effect, p = (signed_rank if is_within else mann_whitney)(x, y)
         key = f"{name} {measure}"
-        made[part, key, "n"], made[part, key, "n_baseline"] = len(x), len(y)
-        made[part, key, "effect"], made[part, key, "p"] = effect, p
+        add(made, part, key, {"n": len(x), "n_baseline": len(y), "effect": effect, "p": p})
         if not np.isnan(p):
             p_of[key] = p
     made.update({(part, key, "p_holm"): p for key, p in holm(p_of).items()})
@@ -172,14 +149,14 @@ def analyse(trials: pd.DataFrame, stimuli: pd.DataFrame, conditions: pd.DataFram
             told[f"{measure}_low"], told[f"{measure}_high"] = np.exp(student(logs))
         told["majority"] = answers["model_label"].value_counts(normalize=True).max()
         told["gold"] = (answers["gold"] == answers["model_label"]).mean()
-        made.update({("conditions", name, key): value for key, value in told.items()})
+        add(made, "conditions", name, told)
         wrong = answers[answers["gold"] != answers["predicted"]]
         by_person = wrong.groupby("session")[["matches_model", "matches_truth"]].mean()
         gap = by_person["matches_truth"] - by_person["matches_model"]
         low, high = student(gap)
         belief = {"n": len(wrong), "model": wrong["matches_model"].mean(), "gap": gap.mean()}
         belief |= {"truth": wrong["matches_truth"].mean(), "low": low, "high": high}
-        made.update({("belief", name, key): value for key, value in belief.items()})
+        add(made, "belief", name, belief)
     if rows.empty:
         return made
     for measure in MEASURES:
@@ -192,69 +169,34 @@ def analyse(trials: pd.DataFrame, stimuli: pd.DataFrame, conditions: pd.DataFram
 
 def show(made: Numbers, conditions: pd.DataFrame) -> None:
     """The main table and the tests, rounded for people."""
-
-    def cell(part: str, name: str, what: str, digits: int = 3, scale: float = 1.0) -> str:
-        value = made.get((part, name, what), np.nan)
-        return "-" if np.isnan(value) else f"{scale * value:.{digits}f}"
-
-    rows = [
-        [
-            "condition",
-            "n",
-            "model %",
-            "95 %",
-            "F1",
-            "test s",
-            "training s",
-            "gold %",
-            "frequent %",
-            "always gold %",
-        ]
-    ]
+    shown = partial(cell, made)
+    heads = ["condition", "n", "model %", "95 %", "F1", "test s", "training s"]
+    rows = [[*heads, "gold %", "frequent %", "always gold %"]]
     for name, label in zip(conditions["condition"], conditions["label"], strict=True):
-        ends = [cell("conditions", name, f"accuracy_{end}", 1, 100) for end in ("low", "high")]
-        shares = [cell("conditions", name, what, 1, 100) for what in ("truth", "majority", "gold")]
-        seconds = [cell("conditions", name, what, 1) for what in ("test_s", "train_s")]
-        first = [label, cell("conditions", name, "n", 0), cell("conditions", name, "accuracy", 1, 100)]
-        rows.append([*first, f"[{', '.join(ends)}]", cell("conditions", name, "f1"), *seconds, *shares])
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
-    heads = {"tests": "Against the baseline", "first_period": "Only the condition that each person met first"}
-    for part, head in heads.items():
-        names = dict.fromkeys(name for of, name, _ in made if of == part)
+        ends = [shown("conditions", name, f"accuracy_{end}", 1, 100) for end in ("low", "high")]
+        shares = [shown("conditions", name, what, 1, 100) for what in ("truth", "majority", "gold")]
+        seconds = [shown("conditions", name, what, 1) for what in ("test_s", "train_s")]
+        first = [label, shown("conditions", name, "n", 0), shown("conditions", name, "accuracy", 1, 100)]
+        rows.append([*first, f"[{', '.join(ends)}]", shown("conditions", name, "f1"), *seconds, *shares])
+    print_rows(rows)
+    parts = {"tests": "Against the baseline", "first_period": "Only the condition that each person met first"}
+    for part, head in parts.items():
+        names = names_in(made, part)
         print(f"\n{head}:" if names else "", end="\n" if names else "")
         for name in names:
-            n = f"{cell(part, name, 'n', 0)} and {cell(part, name, 'n_baseline', 0)}"
-            p = f"p = {cell(part, name, 'p')}, by Holm {cell(part, name, 'p_holm')}"
-            print(f"  {name}: n {n}, rank-biserial {cell(part, name, 'effect')}, {p}")
+            n = f"{shown(part, name, 'n', 0)} and {shown(part, name, 'n_baseline', 0)}"
+            p = f"p = {shown(part, name, 'p')}, by Holm {shown(part, name, 'p_holm')}"
+            print(f"  {name}: n {n}, rank-biserial {shown(part, name, 'effect')}, {p}")
     print("\nOn texts that the model gets wrong, % that say what it says, and the truth:")
     for name in conditions["condition"]:
-        shares = [cell("belief", name, what, 1, 100) for what in ("model", "truth")]
-        print(f"  {name}: {', '.join(shares)} of {cell('belief', name, 'n', 0)} answers")
-    print(f"\nNot re-run here, see the report: {'; '.join(NOT_RE_RUN)}.")
+        shares = [shown("belief", name, what, 1, 100) for what in ("model", "truth")]
+        print(f"  {name}: {', '.join(shares)} of {shown('belief', name, 'n', 0)} answers")
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="The planned analysis, from the files of this package.")
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).resolve().parent)
-    parser.add_argument("--origin", default="", help="whose sessions; people without it, or the only ones")
-    parser.add_argument("--out", type=Path, help="a CSV file, outside the package, for every number")
-    options: Any = parser.parse_args(arguments)
-    people, trials = table(options.folder, "participants"), table(options.folder, "trials")
-    origin = chosen(people, options.origin)
-    conditions = table(options.folder, "conditions")
-    trials = trials[trials["session"].isin(people.loc[kept(people, origin), "session"])].copy()
-    made = analyse(trials, table(options.folder, "stimuli"), conditions)
-    if origin == "simulated":
-        print("Computational observers, not people.\n")
-    show(made, conditions)
-    if options.out:
-        with options.out.open("w", newline="", encoding="utf-8") as handle:
-            writer = csv.writer(handle)
-            writer.writerow(["analysis", "name", "measure", "value"])
-            writer.writerows([*key, repr(float(value))] for key, value in made.items() if not np.isnan(value))
+def read(folder: Path, people: pd.DataFrame) -> tuple[Numbers, pd.DataFrame]:
+    conditions, trials = table(folder, "conditions"), kept(table(folder, "trials"), people).copy()
+    return analyse(trials, table(folder, "stimuli"), conditions), conditions
 
 
 if __name__ == "__main__":
-    main()
+    run(read, show, NOT_RE_RUN)

@@ -10,14 +10,18 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from analysis.management.commands.fit_preference import Fitting
-from analysis.preference.ablation import SENTENCES, Varied, figure_of, variations, varied, write
+from analysis.preference.ablation import (
+    SENTENCES,
+    VariationSummary,
+    figure_of,
+    summarise_variation,
+    variations,
+    write,
+)
 from analysis.preference.figures import write_figure
 from analysis.preference.fitting import FitPlan, fit
-from analysis.preference.rated import Rated
-from analysis.records import BadRecords
-from analysis.stats.results import StatsError
+from analysis.preference.rated_explanations import RatedExplanations
 from experiments.terminal import Terminal
-from stimuli.errors import StimulusError
 from stimuli.preference.encoders import PreferenceEncoder, open_encoder
 from stimuli.render.sentences import PASTA, SentenceSpec
 
@@ -40,11 +44,8 @@ class Command(Fitting):
             raise CommandError(f"{out} already holds an ablation; name another --out.")
         plan = self.plan(options)
         with Terminal() as terminal:
-            try:
-                rated = self.rated(options, terminal)
-                rows = list(self._rows(rated, plan, out, options, terminal))
-            except (StimulusError, BadRecords, StatsError) as error:
-                raise CommandError(str(error)) from error
+            rated = self.rated(options, terminal)
+            rows = list(self._rows(rated, plan, out, options, terminal))
             terminal.table(
                 f"Mean over {len(rated.questions)} questions and their runs",
                 ("fitted", "QWK", "Spearman"),
@@ -55,8 +56,8 @@ class Command(Fitting):
             terminal.line(f"{out}: ablation.csv, ablation.svg, ablation.pdf; {rated.origin}.")
 
     def _rows(
-        self, rated: Rated, plan: FitPlan, out: Path, options: dict[str, Any], terminal: Terminal
-    ) -> Iterator[Varied]:
+        self, rated: RatedExplanations, plan: FitPlan, out: Path, options: dict[str, Any], terminal: Terminal
+    ) -> Iterator[VariationSummary]:
         whole = open_encoder(options["encoder"], options["device"])
         others = [open_encoder(named, options["device"]) for named in options["also"]]
         jobs: list[tuple[str, PreferenceEncoder, FitPlan, SentenceSpec]] = [
@@ -69,7 +70,7 @@ class Command(Fitting):
             terminal.progress(f"{len(jobs)} fits", place, len(jobs))
             data = rated if spec == PASTA else self.rated(options, terminal, spec)
             made = fit(data, encoder, changed, out / f"fit-{place}", lambda *_: None, out / "embeddings")
-            yield varied(name, made.evaluation)
+            yield summarise_variation(name, made.evaluation)
         terminal.progress(f"{len(jobs)} fits", len(jobs), len(jobs))
 
 

@@ -6,21 +6,19 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
-
-from analysis.analyse import AnalysisPlan, analyse, at_look
-from analysis.exports.cells import guarded
-from analysis.exports.delimited import write_rows
-from analysis.reports.text import print_table
-from analysis.result_tables import Results
-from analysis.stats.paired import CORRECTIONS
-from analysis.stats.results import StatsError
-from analysis.stats.sequential import LookPlan
-from analysis.tidy import BadTable, Roles, read_table, tidy
+from analysis.any_table.analyse import AnalysisPlan, analyse, at_look
+from analysis.any_table.result_tables import Results
+from analysis.any_table.table import BadTable, Roles, UnclearWords, read_table, tidy
+from analysis.exports.delimited import write_rows, writing
+from analysis.reports.output.terminal import print_table
+from analysis.spreadsheet_cells import escape_cell
+from analysis.stats.means.paired import CORRECTIONS
+from analysis.stats.planning.sequential_looks import LookPlan
+from experiments.management.base import StudyCommand
 from experiments.terminal import Terminal
 
 
-class Command(BaseCommand):
+class Command(StudyCommand):
     help = "Analyse any tidy table: tests, effect sizes and intervals of the design that its columns have."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -32,22 +30,21 @@ class Command(BaseCommand):
             ("covariate", "a number per person that is held constant; may be given again"),
         ):
             parser.add_argument(f"--{name}", action="append", default=[], metavar="COLUMN", help=what)
-        parser.add_argument(
-            "--subject", default="", metavar="COLUMN", help="who answered; else a row is a person"
-        )
-        parser.add_argument(
-            "--item", default="", metavar="COLUMN", help="what was answered; cells are averaged"
-        )
-        parser.add_argument(
-            "--signal",
-            default="",
-            metavar="COLUMN",
-            help="1 if yes is right, 0 if no is; for d' and criterion",
-        )
-        parser.add_argument(
-            "--correlate", default="", metavar="COLUMN", help="a number beside each answer, for correlations"
-        )
-        parser.add_argument("--times", default="", metavar="COLUMN", help="response times, in one unit")
+        for name, what in (
+            ("subject", "who answered; else a row is a person"),
+            ("item", "what was answered; cells are averaged"),
+            ("signal", "1 if yes is right, 0 if no is; for d' and criterion"),
+            ("correlate", "a number beside each answer, for correlations"),
+            ("times", "response times, in one unit"),
+        ):
+            parser.add_argument(f"--{name}", default="", metavar="COLUMN", help=what)
+        for name, what in (
+            ("missing", "a word, such as NA, that means a missing value in columns of names"),
+            ("level", "a word, such as NA, that is a name like others"),
+        ):
+            parser.add_argument(
+                f"--{name}", action="append", default=[], metavar="WORD", help=f"{what}; may be given again"
+            )
         parser.add_argument(
             "--control", default="", metavar="LEVEL", help="compare every level with this one"
         )
@@ -84,37 +81,21 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, table: Path, out: Path | None, **options: Any) -> None:
-        roles = Roles(
-            dv=options["dv"],
-            between=tuple(options["between"]),
-            within=tuple(options["within"]),
-            subject=options["subject"],
-            item=options["item"],
-            covariates=tuple(options["covariate"]),
-            times=options["times"],
-            signal=options["signal"],
-            correlate=options["correlate"],
+        columns = {name: options[name] for name in ("dv", "subject", "item", "times", "signal", "correlate")}
+        several: dict[str, Any] = {name: tuple(options[name]) for name in ("between", "within")}
+        roles = Roles(**columns, **several, covariates=tuple(options["covariate"]))
+        declared = ("control", "plan", "separate_variances", "margin", "chance", "correction", "mixed_model")
+        chosen = {name: options[name] for name in (*declared, "seed")}
+        plan = AnalysisPlan(sum_of_squares=options["squares"], **chosen)
+        source = tidy(
+            read_table(table), roles, UnclearWords(tuple(options["missing"]), tuple(options["level"]))
         )
-        plan = AnalysisPlan(
-            control=options["control"],
-            plan=options["plan"],
-            separate_variances=options["separate_variances"],
-            margin=options["margin"],
-            chance=options["chance"],
-            sum_of_squares=options["squares"],
-            correction=options["correction"],
-            mixed_model=options["mixed_model"],
-            seed=options["seed"],
-        )
-        try:
-            if options["look"] is not None:
-                # No table, no note: what a look has seen stays unknown to the people who run the study.
-                looks = LookPlan(_shares(options["looks"]), options["spending"])
-                self.stdout.write(at_look(tidy(read_table(table), roles), plan, looks, options["look"]))
-                return
-            results = analyse(tidy(read_table(table), roles), plan)
-        except (BadTable, StatsError) as error:
-            raise CommandError(str(error)) from error
+        if options["look"] is not None:
+            # No table, no note: what a look has seen stays unknown to the people who run the study.
+            looks = LookPlan(_shares(options["looks"]), options["spending"])
+            self.stdout.write(at_look(source, plan, looks, options["look"]))
+            return
+        results = analyse(source, plan)
         with Terminal() as terminal:
             for line in results.notes:
                 terminal.line(line)
@@ -156,7 +137,7 @@ def _shares(text: str) -> tuple[float, ...]:
 def _write(results: Results, folder: Path) -> list[str]:
     """One CSV per table with exact numbers, and notes.txt; returns the names. Nothing is overwritten."""
     names = []
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for table in results.tables:
             path = folder / f"{table.key}.csv"
@@ -169,8 +150,6 @@ def _write(results: Results, folder: Path) -> list[str]:
             names.append(path.name)
         with (folder / "notes.txt").open("x", encoding="utf-8") as notes:
             notes.writelines(f"{line}\n" for line in (*results.notes, *results.problems))
-    except OSError as error:
-        raise CommandError(f"{folder} cannot be written ({error.strerror}): name another --out.") from error
     return [*names, "notes.txt"]
 
 
@@ -178,4 +157,4 @@ def _exact(value: object) -> str:
     """A number with all its digits; text that no spreadsheet evaluates."""
     if value is None:
         return ""
-    return guarded(value) if isinstance(value, str) else repr(value)
+    return escape_cell(value) if isinstance(value, str) else repr(value)

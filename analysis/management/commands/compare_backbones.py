@@ -9,22 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from django.core.management.base import CommandError
 
-from analysis.exports.cells import guarded
-from analysis.exports.delimited import write_rows
-from analysis.preference.applying import (
+from analysis.any_table.formats import interval, number
+from analysis.exports.delimited import write_rows, writing
+from analysis.preference.backbone_comparison import Mean, Sweep, sweeps
+from analysis.preference.figures import by_backbone, write_figure
+from analysis.preference.scorer_commands import (
     add_scorer,
+    add_study,
     at_ends,
     heads_of,
     of_study,
-    opened,
+    open_scorer,
     predicted_of,
     question_of,
 )
-from analysis.preference.compared import Mean, Sweep, sweeps
-from analysis.preference.figures import by_backbone, write_figure
-from analysis.reports.formats import interval, number
+from analysis.spreadsheet_cells import escape_cell
 from experiments.management.base import StudyCommand, study_of
 from experiments.terminal import Terminal
 from stimuli.preference.scorer_file import LIMITS
@@ -40,8 +40,7 @@ class Command(StudyCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_scorer(parser)
-        parser.add_argument("study", metavar="SLUG", help="whose explanations are rendered")
-        parser.add_argument("--question", default="", help="of the scorer (its first)")
+        add_study(parser)
         parser.add_argument(
             "--order",
             default="",
@@ -53,17 +52,13 @@ class Command(StudyCommand):
     def handle(self, *args: Any, out: Path, **options: Any) -> None:
         study = study_of(options["study"])
         with Terminal() as terminal:
-            saved, encoder = opened(options)
+            saved, encoder = open_scorer(options)
             question = question_of(saved.card, options["question"])
             rows = of_study(study.slug, saved.card)
             order = [name.strip() for name in options["order"].split(",") if name.strip()]
             order = order or list(dict.fromkeys(row.predictor for row in rows))
-            table = pd.DataFrame({
-                "item": [row.name for row in rows],
-                "explainer": [row.explainer for row in rows],
-                "predictor": [row.predictor for row in rows],
-                "predicted": 0.0,
-            })  # fmt: skip
+            table = pd.DataFrame([(row.name, row.explainer, row.predictor) for row in rows])
+            table = table.set_axis(["item", "explainer", "predictor"], axis=1).assign(predicted=0.0)
             sweeps(table, order)  # before hours of embedding
             answers = predicted_of(rows, saved, encoder, partial(terminal.progress, "embedding"))
             table["predicted"] = answers[:, heads_of(saved.card, question)].mean(axis=1)
@@ -80,24 +75,16 @@ class Command(StudyCommand):
             if told := at_ends(table["predicted"]):
                 terminal.line(told, "yellow")
             terminal.line(LIMITS)
-            try:
+            with writing(out):
                 out.mkdir(parents=True, exist_ok=True)
                 write_figure(by_backbone(made), out, "backbones")
                 write_rows(out / "backbones.csv", COLUMNS, _cells(made))
-            except OSError as error:
-                raise CommandError(
-                    f"{out} cannot be written ({error.strerror}): name another --out."
-                ) from error
             terminal.line(f"{out}: backbones.svg, backbones.pdf, backbones.csv.")
 
 
 def _line(sweep: Sweep) -> tuple[str, ...]:
-    return (
-        sweep.explainer,
-        *(_mean(each) for each in sweep.means.values()),
-        _mean(sweep.change),
-        str(sweep.change.images),
-    )
+    means = map(_mean, (*sweep.means.values(), sweep.change))
+    return sweep.explainer, *means, str(sweep.change.images)
 
 
 def _mean(each: Mean) -> str:
@@ -108,4 +95,4 @@ def _cells(made: Sequence[Sweep]) -> Iterator[list[str]]:
     for sweep in made:
         for name, each in [*sweep.means.items(), ("last less first", sweep.change)]:
             ends = [repr(each.interval.low), repr(each.interval.high)] if each.interval else ["", ""]
-            yield [guarded(sweep.explainer), guarded(name), repr(each.mean), *ends, str(each.images)]
+            yield [escape_cell(sweep.explainer), escape_cell(name), repr(each.mean), *ends, str(each.images)]

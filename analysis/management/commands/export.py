@@ -11,11 +11,10 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from analysis.exports import EXPORTERS
-from analysis.exports.base import ExportError
-from analysis.exports.pictures import FOLDER
-from analysis.exports.release import Request, export_study
-from analysis.reports.base import seal_of
-from analysis.tables import study_facts
+from analysis.exports.study_export import Request, export_study
+from analysis.seal import seal_of
+from analysis.tables.response_reader import study_facts
+from analysis.tables.stimulus_pictures import FOLDER
 from experiments.management.base import StudyCommand, study_of
 from experiments.models import Session, Study
 from experiments.terminal import Terminal
@@ -61,7 +60,7 @@ class Command(StudyCommand):
         try:
             with Terminal() as terminal:
                 manifest = export_study(study, options["out"], request, terminal.progress)
-        except (ExportError, OSError) as error:
+        except OSError as error:
             raise CommandError(str(error)) from error
         listed = [entry for entry in manifest["files"] if "/" not in entry["name"]]
         if shown := len(manifest["files"]) - len(listed):

@@ -8,22 +8,19 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from analysis.preference.fit_summary import tell, write
 from analysis.preference.fitting import FitPlan, fit
-from analysis.preference.printing import tell, write
-from analysis.preference.rated import Rated, from_records, from_study, from_twin
+from analysis.preference.rated_explanations import RatedExplanations, from_records, from_study, from_twin
 from analysis.preference.splits import SPLITS
-from analysis.records import BadRecords
-from analysis.stats.results import StatsError
 from experiments.management.base import StudyCommand, study_of
 from experiments.paradigms.rating import AIMS
 from experiments.terminal import Terminal
-from stimuli.errors import StimulusError
 from stimuli.preference.encoders import EMBEDDED, open_encoder
+from stimuli.preference.prediction_agreement import TARGETS
 from stimuli.preference.scorer_file import save
-from stimuli.preference.scores import TARGETS
-from stimuli.preference.twin import PLANTS
+from stimuli.preference.synthetic_twin import PLANTS
 from stimuli.render.sentences import PASTA, SentenceSpec
-from stimuli.store.media import current_store
+from stimuli.store.media_access import current_store
 
 SCORER_FILE = "scorer.safetensors"
 
@@ -79,18 +76,12 @@ class Fitting(StudyCommand):
         """Raises CommandError for a number of runs that cannot be."""
         if not 1 <= options["runs"] <= 50:
             raise CommandError(f"--runs is {options['runs']}; take 1 to 50.")
-        return FitPlan(
-            split=options["split"],
-            runs=options["runs"],
-            seed=options["seed"],
-            target=options["target"],
-            label=options["label"],
-            pair=options["pair"],
-            licence=options["licence"],
-            options=(("epochs", options["epochs"]),),
-        )
+        names = ("split", "runs", "seed", "target", "label", "pair", "licence")
+        return FitPlan(**{name: options[name] for name in names}, options=(("epochs", options["epochs"]),))
 
-    def rated(self, options: dict[str, Any], terminal: Terminal, spec: SentenceSpec = PASTA) -> Rated:
+    def rated(
+        self, options: dict[str, Any], terminal: Terminal, spec: SentenceSpec = PASTA
+    ) -> RatedExplanations:
         """What is learned from; concepts as the sentence of `spec`."""
         given = [name for name in ("study", "records", "twin") if options[name]]
         if len(given) != 1:
@@ -104,19 +95,11 @@ class Fitting(StudyCommand):
         if options["records"]:
             if options["explanations"] is None:
                 raise CommandError("--records names pictures: give their folder by --explanations.")
-            return from_records(
-                options["records"], options["explanations"], label=options["label"], spec=spec
-            )
+            files = options["records"], options["explanations"]
+            return from_records(*files, label=options["label"], spec=spec)
+        chosen = {name: options[name] for name in ("origin", "label", "pair")}
         study = study_of(options["study"])
-        return from_study(
-            study,
-            current_store(),
-            origin=options["origin"],
-            label=options["label"],
-            pair=options["pair"],
-            spec=spec,
-            progress=terminal.progress,
-        )
+        return from_study(study, current_store(), **chosen, spec=spec, progress=terminal.progress)
 
 
 class Command(Fitting):
@@ -135,8 +118,6 @@ class Command(Fitting):
                 encoder = open_encoder(options["encoder"], options["device"])
                 out.mkdir(parents=True, exist_ok=True)
                 made = fit(rated, encoder, plan, out, terminal.progress)
-            except (StimulusError, BadRecords, StatsError) as error:
-                raise CommandError(str(error)) from error
             except OSError as error:
                 raise CommandError(f"{error.filename or out}: {error.strerror}.") from error
             write(out, made.splits, made.evaluation)

@@ -9,30 +9,30 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from django.core.management.base import CommandError
 
-from analysis.exports.cells import guarded
-from analysis.exports.delimited import write_rows
-from analysis.preference.applying import (
+from analysis.exports.delimited import write_rows, writing
+from analysis.preference.backbone_comparison import MethodPlace, places
+from analysis.preference.figures import draw_places, winners, write_figure
+from analysis.preference.scorer_commands import (
     ToScore,
     add_scorer,
+    add_study,
     at_ends,
     heads_of,
     of_study,
-    opened,
+    open_scorer,
     predicted_of,
     question_of,
 )
-from analysis.preference.compared import Placed, places
-from analysis.preference.figures import placed, winners, write_figure
-from analysis.reports.against import PREDICTED
-from analysis.reports.faithfulness import newest
-from analysis.tables import read_frames
+from analysis.reports.utility.faithfulness import newest
+from analysis.reports.utility.metric_correlation import PREDICTED
+from analysis.spreadsheet_cells import escape_cell
+from analysis.tables.response_reader import read_frames
 from experiments.management.base import StudyCommand, study_of
 from experiments.terminal import Terminal
 from stimuli.errors import BadRatings
 from stimuli.metrics import METRICS, SET_METRICS
-from stimuli.preference.mixture import Mixture, means, mixture
+from stimuli.preference.method_mixture import Mixture, means, mixture
 from stimuli.preference.scorer_file import LIMITS
 from stimuli.render.png import decode
 
@@ -52,8 +52,7 @@ class Command(StudyCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_scorer(parser)
-        parser.add_argument("study", metavar="SLUG", help="whose explanations are rendered")
-        parser.add_argument("--question", default="", help="of the scorer (its first)")
+        add_study(parser)
         parser.add_argument(
             "--metric", default="", help=f"beside the predicted ratings, if it was measured ({USUAL}, or any)"
         )
@@ -62,11 +61,11 @@ class Command(StudyCommand):
     def handle(self, *args: Any, out: Path, **options: Any) -> None:
         study = study_of(options["study"])
         with Terminal() as terminal:
-            saved, encoder = opened(options)
+            saved, encoder = open_scorer(options)
             question = question_of(saved.card, options["question"])
             rows = of_study(study.slug, saved.card)
-            measured = _measured(read_frames(study).stimuli)
-            beside_metric = _named(measured, options["metric"])
+            measured = _metric_values(read_frames(study).stimuli)
+            beside_metric = _choose_metric(measured, options["metric"])
             answers = predicted_of(rows, saved, encoder, partial(terminal.progress, "embedding"))
             scores = answers[:, heads_of(saved.card, question)].mean(axis=1)
             table = pd.DataFrame({
@@ -92,12 +91,8 @@ class Command(StudyCommand):
                 terminal.line(told, "yellow")
             terminal.line(PUBLISHED)
             terminal.line(LIMITS)
-            try:
+            with writing(out):
                 drawn = _write(out, table, rows, made, beside, beside_metric)
-            except OSError as error:
-                raise CommandError(
-                    f"{out} cannot be written ({error.strerror}): name another --out."
-                ) from error
             terminal.line(f"{out}: {', '.join(drawn)}.")
 
 
@@ -118,13 +113,15 @@ def _tell(terminal: Terminal, dataset: str, made: Mixture, question: str) -> Non
     )
 
 
-def _measured(stimuli: pd.DataFrame) -> dict[tuple[str, str], dict[str, Values]]:
+def _metric_values(stimuli: pd.DataFrame) -> dict[tuple[str, str], dict[str, Values]]:
     """Every metric; what a scorer predicted is none."""
     made = newest(stimuli).items()
     return {key: dict(columns) for key, columns in made if not key[0].startswith(PREDICTED)}
 
 
-def _named(measured: Mapping[tuple[str, str], Mapping[str, Values]], asked: str) -> tuple[str, Values] | None:
+def _choose_metric(
+    measured: Mapping[tuple[str, str], Mapping[str, Values]], asked: str
+) -> tuple[str, Values] | None:
     """The words of the metric that stands beside the predicted ratings, and its values: that of the method's
     own map if it was measured, or of what was seen. None if nothing was measured."""
     names = list(dict.fromkeys(name for name, _ in measured))
@@ -177,11 +174,12 @@ def _write(
     ]
     whole = table.drop(columns="digest").assign(is_chosen=chosen)
     cells = (
-        [guarded(repr(v) if isinstance(v, float) else v) for v in line] for line in whole.to_numpy().tolist()
+        [escape_cell(repr(v) if isinstance(v, float) else v) for v in line]
+        for line in whole.to_numpy().tolist()
     )
     write_rows(out / "predicted.csv", list(whole.columns), cells)
     columns = ["dataset", "metric", "scores", "chosen", "all", "images"]
-    write_rows(out / "beside.csv", columns, ([guarded(str(cell)) for cell in line] for line in beside))
+    write_rows(out / "beside.csv", columns, ([escape_cell(str(cell)) for cell in line] for line in beside))
     files = ["winners.svg", "winners.pdf", "predicted.csv", "beside.csv"]
     for dataset, part in table.groupby("dataset", sort=False):
         if metric is not None and (where := places(part, metric[1])):
@@ -192,7 +190,7 @@ def _write(
 
 
 def _figure(
-    where: Sequence[Placed], part: pd.DataFrame, rows: Sequence[ToScore], metric: tuple[str, Values]
+    where: Sequence[MethodPlace], part: pd.DataFrame, rows: Sequence[ToScore], metric: tuple[str, Values]
 ) -> Any:
     """Of the first image that has the metric under every method, so that none is picked."""
     words, values = metric
@@ -203,4 +201,4 @@ def _figure(
         row = rows[place]
         shown = row.shown.text or decode(row.shown.picture)
         example[row.condition] = values[item, row.condition], float(part.loc[place, "predicted"]), shown
-    return placed(where, example, words)
+    return draw_places(where, example, words)

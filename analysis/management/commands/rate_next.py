@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from django.core.management.base import CommandError
 
-from analysis.preference.applying import add_scorer, of_study, opened, predicted_of
+from analysis.preference.scorer_commands import add_scorer, of_study, open_scorer, predicted_of
 from analysis.ratings import rated_once, rating_rows
-from analysis.tables import read_frames
+from analysis.tables.response_reader import read_frames
 from experiments.management.base import StudyCommand, study_of
 from experiments.terminal import Terminal
-from stimuli.errors import StimulusError
-from stimuli.preference.annotation import disagreement, rated_next
+from stimuli.preference.active_annotation import disagreement, rated_next
 
 SHOWN = 10
 
@@ -38,13 +37,10 @@ class Command(StudyCommand):
         if options["count"] < 1:
             raise CommandError(f"--count is {options['count']}; take at least 1.")
         with Terminal() as terminal:
-            try:
-                saved, encoder = opened(options)
-                rows = of_study(study.slug, saved.card)
-                answers = predicted_of(rows, saved, encoder)
-                spread = disagreement(answers, [head.question for head in saved.card.heads])
-            except StimulusError as error:
-                raise CommandError(str(error)) from error
+            saved, encoder = open_scorer(options)
+            rows = of_study(study.slug, saved.card)
+            answers = predicted_of(rows, saved, encoder)
+            spread = disagreement(answers, [head.question for head in saved.card.heads])
             given = rated_once(rating_rows(read_frames(study).confirmed().kept()))
             rated = set(zip(given["item"], given["condition"], strict=True))
             is_rated = np.array([(row.name, row.condition) in rated for row in rows])

@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
-from analysis.exports.cells import guarded
-from analysis.exports.delimited import write_rows
-from analysis.records import BadRecords, ratings_from
-from analysis.reports.recorded import sentences, tables
-from analysis.reports.text import print_table
+from analysis.exports.delimited import write_frame, writing
+from analysis.pasta_records import ratings_from
+from analysis.reports.output.terminal import print_table
+from analysis.reports.rating.pasta_record_summary import sentences, tables
+from experiments.management.base import StudyCommand
 from experiments.terminal import Terminal
 
 SEED = 0
 """Of the draws of raters and explanations."""
 
 
-class Command(BaseCommand):
+class Command(StudyCommand):
     help = (
         "Read ratings in PASTA's record format: print means and agreement, write single answers as a table."
     )
@@ -32,10 +32,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, file: Path, out: Path | None, **options: Any) -> None:
-        try:
-            answers = ratings_from(file)
-        except BadRecords as error:
-            raise CommandError(str(error)) from error
+        answers = ratings_from(file)
         if answers.empty:
             raise CommandError(f"{file.name}: holds no records; give a file with at least one.")
         with Terminal() as terminal:
@@ -53,9 +50,6 @@ class Command(BaseCommand):
 
 def _write(answers: pd.DataFrame, out: Path) -> None:
     """The table as CSV. An existing file is not overwritten."""
-    try:
+    with writing(out):
         out.open("x").close()
-        cells = (["" if pd.isna(v) else guarded(str(v)) for v in row] for row in answers.to_numpy(object))
-        write_rows(out, list(answers.columns), cells)
-    except OSError as error:
-        raise CommandError(f"{out} cannot be written ({error.strerror}): name another --out.") from error
+        write_frame(out, answers)

@@ -11,15 +11,12 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 from rich.console import Console
 
-from analysis.exports.base import ExportError
-from analysis.exports.rebuilding import rebuilt
-from analysis.frames import MixedOrigins
-from analysis.refresh import REPORTED, make_report, store_report
-from analysis.reports.base import ReportError
-from analysis.reports.files import write_report
+from analysis.exports.report_from_package import rebuilt
+from analysis.reports.output.files import write_report
+from analysis.reports.output.terminal import print_report
 from analysis.reports.report import Report
-from analysis.reports.text import print_report
-from analysis.tables import code_version
+from analysis.stored_reports.refresh import REPORTED, make_report, store_report
+from analysis.tables.response_reader import code_version
 from experiments.management.base import StudyCommand, study_of
 from experiments.terminal import Terminal
 
@@ -51,7 +48,7 @@ class Command(StudyCommand):
             report = self._from_package(options) if options["package"] else self._from_study(options)
             if options["out"]:
                 written = write_report(report, options["out"])
-        except (ReportError, ExportError, MixedOrigins, OSError) as error:
+        except OSError as error:
             raise CommandError(str(error)) from error
         print_report(report, Console(file=cast(IO[str], self.stdout)))
         if options["out"]:

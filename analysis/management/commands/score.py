@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -12,14 +13,22 @@ import numpy as np
 import pandas as pd
 from django.core.management.base import CommandError
 
-from analysis.exports.cells import guarded
-from analysis.exports.delimited import write_rows
-from analysis.preference.applying import ToScore, add_scorer, at_ends, keep, of_study, opened, predicted_of
+from analysis.exports.delimited import write_frame
+from analysis.preference.scorer_commands import (
+    ToScore,
+    add_scorer,
+    at_ends,
+    keep,
+    of_study,
+    open_scorer,
+    predicted_of,
+)
 from experiments.management.base import StudyCommand
 from experiments.terminal import Terminal
-from stimuli.errors import StimulusError
+from stimuli.errors import first_of
 from stimuli.preference.embedding import ShownExplanation
 from stimuli.preference.scorer_file import LIMITS, ScorerCard
+from stimuli.table_reader import read_table
 
 COLUMNS = ("explanation", "condition", "label", "question", "predicted", "sd", "heads")
 
@@ -54,7 +63,7 @@ class Command(StudyCommand):
             raise CommandError(f"{out} exists; name another --out.")
         with Terminal() as terminal:
             try:
-                saved, encoder = opened(options)
+                saved, encoder = open_scorer(options)
                 if options["keep"] and f'the study "{options["study"]}"' in str(saved.card.split.get("of")):
                     raise CommandError(
                         f"The scorer learned from {options['study']} itself, and beside its ratings would "
@@ -62,11 +71,9 @@ class Command(StudyCommand):
                     )
                 rows = self._rows(saved.card, options)
                 answers = predicted_of(rows, saved, encoder, partial(terminal.progress, "embedding"))
-            except StimulusError as error:
-                raise CommandError(str(error)) from error
             except OSError as error:
                 raise CommandError(f"{error.filename}: {error.strerror}.") from error
-            table = predicted(rows, saved.card, answers)
+            table = predicted_ratings(rows, saved.card, answers)
             groups = "condition" if options["study"] else "explanation"
             shown = table.groupby([groups, "question"], sort=False)["predicted"].mean().unstack("question")
             shown = shown.sort_values(shown.columns[0], ascending=False)
@@ -81,7 +88,7 @@ class Command(StudyCommand):
                 terminal.line(f"{count:,} predicted ratings stored; reports show them beside other metrics.")
             terminal.line(LIMITS)
             if out is not None:
-                _write(table, out)
+                write_frame(out, table)
                 terminal.line(f"{out}: {len(table):,} predicted ratings.")
 
     def _rows(self, card: ScorerCard, options: dict[str, Any]) -> list[ToScore]:
@@ -101,22 +108,29 @@ class Command(StudyCommand):
             raise CommandError(
                 f"This scorer takes a label with each explanation, and {missing[0]} has none: give --labels."
             )
-        return [
-            ToScore(
-                file.name, "", ShownExplanation(picture=file.read_bytes(), label=labels.get(file.name, ""))
-            )
+        shown = {
+            file.name: ShownExplanation(picture=file.read_bytes(), label=labels.get(file.name, ""))
             for file in files
-        ]
+        }
+        return [ToScore(name, "", picture) for name, picture in shown.items()]
 
 
 def _labels(file: Path) -> dict[str, str]:
-    table = pd.read_csv(file, dtype=str, keep_default_na=False)
-    if lacking := {"file", "label"} - set(table.columns):
+    table = read_table(file)
+    if lacking := {"file", "label"} - set(table.names):
         raise CommandError(f"{file.name} lacks the column {sorted(lacking)[0]}; give file and label.")
-    return dict(zip(table["file"], table["label"], strict=True))
+    files, labels = (table.columns[table.names.index(name)] for name in ("file", "label"))
+    if len(set(files)) < len(files):
+        twice = [f'"{name}" ({count})' for name, count in Counter(files).items() if count > 1]
+        raise CommandError(
+            f"{file.name} names files more than once: {first_of(twice)}; keep one line for each."
+        )
+    return dict(zip(files, labels, strict=True))
 
 
-def predicted(rows: Sequence[ToScore], card: ScorerCard, answers: np.ndarray[Any, Any]) -> pd.DataFrame:
+def predicted_ratings(
+    rows: Sequence[ToScore], card: ScorerCard, answers: np.ndarray[Any, Any]
+) -> pd.DataFrame:
     """One row per explanation and question: mean and sd over the heads, which are the seeds of the fit."""
     questions = [head.question for head in card.heads]
     parts = []
@@ -131,8 +145,3 @@ def predicted(rows: Sequence[ToScore], card: ScorerCard, answers: np.ndarray[Any
         }
         parts.append(pd.DataFrame({**about, **told}))
     return pd.concat(parts, ignore_index=True)[list(COLUMNS)]
-
-
-def _write(table: pd.DataFrame, out: Path) -> None:
-    cells = (["" if pd.isna(cell) else guarded(str(cell)) for cell in row] for row in table.to_numpy(object))
-    write_rows(out, list(COLUMNS), cells)

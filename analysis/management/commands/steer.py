@@ -12,20 +12,20 @@ import numpy as np
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from analysis.exports.cells import guarded
 from analysis.exports.delimited import write_rows
-from analysis.preference.applying import add_scorer, at_ends, opened, question_of
 from analysis.preference.figures import steering as figure_of
 from analysis.preference.figures import write_figure
-from experiments.definition import StudyDefinition
+from analysis.preference.scorer_commands import add_scorer, at_ends, open_scorer, question_of
+from analysis.spreadsheet_cells import escape_cell
+from experiments.definition.study import StudyDefinition
+from experiments.drafting.decoding import decoding_of
 from experiments.management.base import StudyCommand
-from experiments.study_file import find_study, load_study, material_folder
+from experiments.study_files.load import find_study, load_study, material_folder
 from experiments.terminal import Terminal
 from stimuli.datasets import open_dataset
-from stimuli.errors import StimulusError
 from stimuli.library.explanations import draw, explain, measure, open_model, sheet, with_maps
 from stimuli.preference.scorer_file import LIMITS
-from stimuli.preference.steering import Predicts, Steering, steered
+from stimuli.preference.steering import Predicts, Steering, steered_maps
 
 METRICS = ("deletion", "insertion")
 
@@ -54,9 +54,7 @@ class Command(StudyCommand):
         definition = load_study(path)
         with Terminal() as terminal:
             try:
-                rows = self._steered(definition, path, options, out, terminal)
-            except StimulusError as error:
-                raise CommandError(str(error)) from error
+                rows = self._steer_pictures(definition, path, options, out, terminal)
             except OSError as error:
                 raise CommandError(f"{error.filename or out}: {error.strerror}.") from error
             shares = sorted({row["lambda"] for row in rows})
@@ -73,16 +71,16 @@ class Command(StudyCommand):
             terminal.line(LIMITS)
             terminal.line(f"{out}: steering.svg, steering.pdf, sheet.png, steering.csv.")
 
-    def _steered(
+    def _steer_pictures(
         self, definition: StudyDefinition, path: Path, options: dict[str, Any], out: Path, terminal: Terminal
     ) -> list[dict[str, Any]]:
-        saved, encoder = opened(options)
+        saved, encoder = open_scorer(options)
         question = question_of(saved.card, options["question"])
         predicts = Predicts(saved, encoder, question)
         dataset, predictor = (table.component() for table in next(iter(definition.stimuli.sources.values())))
         folder = material_folder(path)
-        model = open_model(predictor.as_json(), folder, dataset.as_json(), terminal.progress)
-        source = open_dataset(dataset, folder)
+        source = open_dataset(dataset, folder, decoding_of(definition))
+        model = open_model(predictor.as_json(), folder, source, terminal.progress)
         items = source.items("people")[: options["pictures"]]
         pictures = [source.pixels(item.key) for item in items]
         base = explain(model, pictures, ["random"], progress=terminal.progress)
@@ -94,7 +92,7 @@ class Command(StudyCommand):
         maps: dict[str, list[Any]] = {}
         for place, view in enumerate(base.views):
             target = model.labels.index(base.predicted[place])
-            made = steered(
+            made = steered_maps(
                 model, view, target, predicts, plan, labels[place],
                 partial(terminal.progress, f"picture {place + 1}"),
             )  # fmt: skip
@@ -117,7 +115,9 @@ class Command(StudyCommand):
         write_figure(figure_of(rows, METRICS), out, "steering")
         sheet(result, plan.recipe).save(out / "sheet.png")
         columns = list(rows[0])
-        write_rows(out / "steering.csv", columns, ([guarded(str(row[c])) for c in columns] for row in rows))
+        write_rows(
+            out / "steering.csv", columns, ([escape_cell(str(row[c])) for c in columns] for row in rows)
+        )
         return rows
 
 

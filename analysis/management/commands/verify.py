@@ -6,12 +6,12 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import OperationalError, ProgrammingError
 
 from analysis.exports import manifest
-from analysis.exports.base import ExportError
 from analysis.models import Release
+from experiments.management.base import StudyCommand
 
 
 def is_issued_here(digest: str) -> bool:
@@ -22,17 +22,14 @@ def is_issued_here(digest: str) -> bool:
         return False
 
 
-class Command(BaseCommand):
+class Command(StudyCommand):
     help = "Check that an exported folder is exactly as it was written."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folder", type=Path)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            checked = manifest.check(options["folder"])
-        except ExportError as error:
-            raise CommandError(str(error)) from error
+        checked = manifest.check(options["folder"])
         if checked.problems:
             raise CommandError("\n".join(checked.problems))
         content = checked.manifest
@@ -42,9 +39,6 @@ class Command(BaseCommand):
             f"on {content['created_at']}."
         )
         # A forger can rewrite files and manifest together; only the issuer's own record reveals this.
-        if is_issued_here(content["digest"]):
-            self.stdout.write("This installation issued it.")
-        else:
-            self.stdout.write(
-                "This installation has no record of it: ask its issuer for the manifest's digest."
-            )
+        unknown = "This installation has no record of it: ask its issuer for the manifest's digest."
+        is_ours = is_issued_here(content["digest"])
+        self.stdout.write("This installation issued it." if is_ours else unknown)

@@ -6,7 +6,7 @@ from django import template
 from django.template.defaultfilters import stringfilter
 
 from crowd.ground.amounts import amount_of as money_text
-from crowd.ground.commands import as_typed
+from crowd.ground.copyable_commands import as_typed
 from experiments.paradigms.screening import rule_word
 
 register = template.Library()

@@ -18,15 +18,15 @@ from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_POST, require_safe
+from django.views.decorators.http import require_GET
 
 from analysis.models import Release, Report
-from crowd.dashboard.access import researcher_of, study_page
-from crowd.dashboard.counts import COUNTED, ORIGIN_WORDS, origins_of
-from crowd.dashboard.layout import page_of, study_response
-from crowd.people.decisions import record, recorded
-from crowd.people.keys import end_key, keys_of, login_of, make_key
-from crowd.people.seals import seals
+from crowd.dashboard.access import researcher_of, study_act, study_page
+from crowd.dashboard.layout import attachment, page_of, study_response
+from crowd.dashboard.rows.places_and_exclusions import COUNTED, ORIGIN_WORDS, origins_of
+from crowd.people.decisions import record, study_log
+from crowd.people.download_keys import end_key, keys_of, login_of, make_key
+from crowd.people.result_seals import seals
 from experiments.errors import StudyError
 from experiments.models import Response, Study
 
@@ -38,16 +38,7 @@ RESPONSES_MAX = 300_000
 
 class ExportForm(forms.Form):
     origin = forms.ChoiceField(choices=[(origin, ORIGIN_WORDS[origin]) for origin in COUNTED])
-    cleaned = forms.ChoiceField(choices=[("raw", "all sittings"), ("cleaned", "those who passed")])
-
-
-@dataclass(frozen=True, slots=True)
-class Download:
-    """What may be downloaded of one origin; `withheld` says why not."""
-
-    origin: str
-    word: str
-    withheld: str
+    cleaned = forms.ChoiceField(choices=[("raw", "all sessions"), ("cleaned", "those who passed")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +49,17 @@ class LogEntry:
 
 
 @study_page("view")
-@require_safe
 def downloads(request: HttpRequest, study: Study) -> HttpResponse:
     return _downloads_response(request, study)
 
 
-@study_page("view")
-@require_POST
+@study_act("view")
 def export(request: HttpRequest, study: Study) -> HttpResponseBase:
     """The CSV export of one origin as a ZIP archive, made in a temporary file and then streamed."""
     form = ExportForm(request.POST)
     if not form.is_valid():
         return _downloads_response(
-            request, study, "Choose an origin, and all sittings or those who passed.", 400
+            request, study, "Choose an origin, and all sessions or those who passed.", 400
         )
     wanted = form.cleaned_data
     if why := _withheld(study, wanted["origin"]):
@@ -97,8 +86,7 @@ def fetch(request: HttpRequest, slug: str) -> HttpResponseBase:
     return _archive(study, form.cleaned_data, user, "by a key")
 
 
-@study_page("view")
-@require_POST
+@study_act("view")
 def new_key(request: HttpRequest, study: Study) -> HttpResponse:
     """Makes a key and shows it, this once."""
     name = request.POST.get("name", "")
@@ -109,8 +97,7 @@ def new_key(request: HttpRequest, study: Study) -> HttpResponse:
     return _downloads_response(request, study, made=token)
 
 
-@study_page("view")
-@require_POST
+@study_act("view")
 def key_end(request: HttpRequest, study: Study, key: int) -> HttpResponse:
     try:
         end_key(study, key, researcher_of(request))
@@ -120,18 +107,16 @@ def key_end(request: HttpRequest, study: Study, key: int) -> HttpResponse:
 
 
 @study_page("view")
-@require_safe
 def definition(request: HttpRequest, study: Study) -> HttpResponse:
     """The frozen definition: its digest is the SHA-256 of its canonical JSON. How people are recruited may
     change, and is no part of it.
     """
-    from analysis.exports.release import definition_text
+    from analysis.exports.study_export import definition_text
 
-    return _attached(definition_text(study), "application/json", f"{study.slug}-definition.json")
+    return attachment(f"{study.slug}-definition.json", "application/json", definition_text(study))
 
 
 @study_page("view")
-@require_safe
 def report_json(request: HttpRequest, study: Study, origin: str) -> HttpResponse:
     """The stored report's numbers."""
     stored = Report.objects.filter(study=study, origin=origin).first()
@@ -140,14 +125,13 @@ def report_json(request: HttpRequest, study: Study, origin: str) -> HttpResponse
             request, study, "There is no report of this origin that may be shown.", 404
         )
     text = json.dumps(stored.json, indent=1, ensure_ascii=False)
-    return _attached(text + "\n", "application/json", f"{study.slug}-{origin}-report.json")
+    return attachment(f"{study.slug}-{origin}-report.json", "application/json", text + "\n")
 
 
 @study_page("view")
-@require_safe
 def log(request: HttpRequest, study: Study) -> HttpResponse:
     """Who did what, newest first."""
-    entries = [LogEntry(e.action_time, e.user.get_username(), e.change_message) for e in recorded(study)]
+    entries = [LogEntry(e.action_time, e.user.get_username(), e.change_message) for e in study_log(study)]
     entries += _milestones(study)
     releases = Release.objects.filter(study=study).order_by("-pk").values_list("created_at", "digest")[:500]
     entries += [LogEntry(at, "", f"Export {digest[:12]} was made.") for at, digest in releases]
@@ -157,8 +141,7 @@ def log(request: HttpRequest, study: Study) -> HttpResponse:
 
 def _withheld(study: Study, origin: str) -> str:
     """Why the data of that origin may not leave; empty if they may."""
-    offer = next((offer for offer in _offers(study) if offer.origin == origin), None)
-    return offer.withheld if offer else "Nobody of this origin has come."
+    return _offers(study).get(origin, "Nobody of this origin has come.")
 
 
 def _archive(study: Study, wanted: Mapping[str, str], user: User, way: str = "") -> FileResponse:
@@ -167,8 +150,8 @@ def _archive(study: Study, wanted: Mapping[str, str], user: User, way: str = "")
     archive: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115, the response closes it
     name = f"{study.slug}-{origin}-{'cleaned' if is_cleaned else 'raw'}"
     digest = _write(study, origin, is_cleaned, name, archive)
-    included = "those who passed" if is_cleaned else "all sittings"
-    what = " ".join(filter(None, (f"the data of {origin} sittings ({included})", way)))
+    included = "those who passed" if is_cleaned else "all sessions"
+    what = " ".join(filter(None, (f"the data of {origin} sessions ({included})", way)))
     record(study, user, f"Downloaded {what}, export {digest[:12]}.")
     archive.seek(0)
     return FileResponse(archive, as_attachment=True, filename=f"{name}.zip", content_type="application/zip")
@@ -186,32 +169,19 @@ def _milestones(study: Study) -> Iterable[LogEntry]:
         yield LogEntry(study.closed_at, "", "Closed.")
 
 
-def _attached(text: str, content_type: str, name: str) -> HttpResponse:
-    response = HttpResponse(text, content_type=f"{content_type}; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
-
-
-def _offers(study: Study) -> list[Download]:
-    """The trials table names each person's condition, so people's data wait for the stopping rule as well."""
-    present = origins_of(study)
+def _offers(study: Study) -> dict[str, str]:
+    """The origins that have come, each with why its data may not leave; empty if they may. The trials table
+    names each person's condition, so people's data wait for the stopping rule as well."""
     too_many = Response.objects.filter(session__study=study).count() > RESPONSES_MAX
-    offers = []
-    for origin, seal in seals(study, present).items():
-        withheld = ""
-        if seal.sealed:
-            withheld = (
-                f"{seal.sentence} The data name each person's condition. Break the seal under Report first."
-            )
-        elif too_many:
-            withheld = f"More than {RESPONSES_MAX:,} answers: use the command below."
-        offers.append(Download(origin, ORIGIN_WORDS[origin], withheld))
-    return offers
+    beyond = f"More than {RESPONSES_MAX:,} answers: use the command below." if too_many else ""
+    named = "The data name each person's condition. Break the seal under Report first."
+    by_origin = seals(study, origins_of(study)).items()
+    return {origin: f"{seal.sentence} {named}" if seal.sealed else beyond for origin, seal in by_origin}
 
 
 def _write(study: Study, origin: str, is_cleaned: bool, name: str, archive: IO[bytes]) -> str:
     """Writes the export into `archive`, all files in one folder; returns the manifest's digest."""
-    from analysis.exports.release import Request, export_study
+    from analysis.exports.study_export import Request, export_study
 
     with tempfile.TemporaryDirectory(prefix="legible-export-") as part:
         folder = Path(part) / name
@@ -228,7 +198,7 @@ def _downloads_response(
     reports = Report.objects.filter(study=study).values_list("origin", "sealed")
     sealed_now = {origin: seal.sealed for origin, seal in seals(study, list(COUNTED)).items()}
     content = {
-        "offers": _offers(study),
+        "offers": [(origin, ORIGIN_WORDS[origin], why) for origin, why in _offers(study).items()],
         "reports": [
             {"origin": origin, "word": ORIGIN_WORDS[origin]}
             for origin, sealed in reports

@@ -8,18 +8,18 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from crowd.dashboard.access import sheltered
-from crowd.dashboard.attempts import PatientForm
-from crowd.dashboard.onetime import person_of, spend
+from crowd.dashboard.access import add_page_headers
+from crowd.dashboard.login_attempts import PatientForm
+from crowd.dashboard.login_links import person_of, spend
 
-login = sheltered(
+login = add_page_headers(
     auth_views.LoginView.as_view(
         template_name="dashboard/login.html",
         redirect_authenticated_user=True,
         authentication_form=PatientForm,
     )
 )
-logout = sheltered(auth_views.LogoutView.as_view(next_page="dashboard:login"))
+logout = add_page_headers(auth_views.LogoutView.as_view(next_page="dashboard:login"))
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
@@ -37,4 +37,4 @@ def _enter(request: HttpRequest, token: str) -> HttpResponse:
     return response
 
 
-enter = sheltered(require_http_methods(["GET", "HEAD", "POST"])(_enter))
+enter = add_page_headers(require_http_methods(["GET", "HEAD", "POST"])(_enter))

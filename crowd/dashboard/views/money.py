@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -13,12 +14,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from crowd.dashboard.access import researcher_of, study_page
-from crowd.dashboard.counts import ORIGIN_WORDS, places_of
-from crowd.dashboard.layout import choices, page_of, study_response
-from crowd.dashboard.ledger import (
+from crowd.dashboard.access import reason_field, refusals, researcher_of, study_act, study_form, study_page
+from crowd.dashboard.layout import attachment, choices, page_of, study_response
+from crowd.dashboard.rows.ledger import (
     MODES,
     hourly_of,
     modes_of,
@@ -27,35 +26,34 @@ from crowd.dashboard.ledger import (
     person_of,
     spending_of,
 )
-from crowd.dashboard.money import money_of
-from crowd.dashboard.paying import PayablePosting, batch_of, batches_of
-from crowd.dashboard.postings import title_of
-from crowd.dashboard.sittings import KIND_WORDS, paid_row
+from crowd.dashboard.rows.pay_due import money_of
+from crowd.dashboard.rows.payment_batches import PayablePosting, batch_of, batches_of
+from crowd.dashboard.rows.places_and_exclusions import ORIGIN_WORDS, places_of
+from crowd.dashboard.rows.postings import title_of
+from crowd.dashboard.rows.sessions import KIND_WORDS, paid_row
 from crowd.ground.amounts import is_typed
-from crowd.ground.workers import asking_workers
+from crowd.ground.broker_silence import asking_workers
 from crowd.models import Payout, Posting
-from crowd.money.acts import pay_by_hand
-from crowd.money.books import write_rows
 from crowd.money.ledger import release as release_payouts
 from crowd.money.ledger import withhold as withhold_payouts
+from crowd.money.manual_decisions import pay_by_hand
+from crowd.money.totals import write_rows
 from crowd.people.decisions import record
-from crowd.people.seals import concealing, seals
-from crowd.people.second import ask, asks_for_second, confirm, waiting
+from crowd.people.result_seals import concealing, seals
+from crowd.people.second_approval import ask, asks_for_second, confirm, waiting
 from crowd.platforms import has_service
-from experiments.errors import StudyError
 from experiments.models import Study
-from experiments.pseudonyms import namer
 from experiments.selectors import definition_of
+from experiments.sessions.pseudonyms import namer
 
 PER_PAGE = 50
 
 
 @study_page("view")
-@require_safe
 def money(request: HttpRequest, study: Study) -> HttpResponse:
     places = places_of(study)
     wanted, at_it = sum(p.wanted for p in places), sum(p.in_progress for p in places)
-    counted = money_of(study, wanted, at_it, counts_matches=False)
+    counted = money_of(study, wanted, at_it)
     present = modes_of(study)
     mode = request.GET.get("mode", "")
     mode = mode if mode in present else (present[0] if present else "")
@@ -97,7 +95,6 @@ def _ledger(request: HttpRequest, study: Study, mode: str, present: list[str]) -
         "states": choices(request, "state", {"": "Any", **states}, state),
         "kinds": choices(request, "kind", {"": "Any", **KIND_WORDS}, kind),
         "is_filtered": bool(state or kind),
-        "has_broker": bool(settings.CELERY_BROKER_URL),
         "second_cents": settings.SECOND_PERSON_CENTS,
         "command": f"python manage.py settle {study.slug} --mode {mode}",
         "now": timezone.now(),
@@ -108,8 +105,7 @@ class SettleForm(forms.Form):
     total = forms.CharField(max_length=40, error_messages={"required": "Type the total to pay it."})
 
 
-@study_page("pay")
-@require_POST
+@study_act("pay")
 def settle(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
     """Asks a worker to pay the batch that was shown. Its total must be typed, and must still be the same. A
     large one is only stored until another login has typed it as well."""
@@ -117,21 +113,21 @@ def settle(request: HttpRequest, study: Study, posting: int) -> HttpResponse:
     if not has_service(row.platform):
         raise Http404("No machine of this platform pays.")
     form, batch = SettleForm(request.POST), batch_of(row)
+    plan, user = batch.plan, researcher_of(request)
     total = form.cleaned_data["total"] if form.is_valid() else ""
-    user = researcher_of(request)
-    if batch.total_cents == 0:
+    if plan.total_cents == 0:
         messages.error(request, "Nothing can be sent now.")
-    elif not is_typed(total, batch.total_cents, batch.currency):
-        messages.error(request, f"Nothing was sent. Type the total as it is shown: {batch.total}.")
+    elif not is_typed(total, plan.total_cents, plan.currency):
+        messages.error(request, f"Nothing was sent. Type the total as it is shown: {plan.total}.")
     elif not settings.CELERY_BROKER_URL:
         messages.error(
             request, f"No message broker is configured, so a page cannot pay. Run: {batch.command}"
         )
-    elif asks_for_second(batch.total_cents) and waiting(row, user, batch.total_cents) is None:
-        ask(row, user, batch.total_cents)
+    elif asks_for_second(plan.total_cents) and waiting(row, user, plan.total_cents) is None:
+        ask(row, user, plan.total_cents)
         messages.success(
             request,
-            f"Nothing was sent yet. Another person with the role “pay” has to type {batch.total} here, too.",
+            f"Nothing was sent yet. Another person with the role “pay” has to type {plan.total} here, too.",
         )
     else:
         _send(request, row, batch)
@@ -143,35 +139,27 @@ def _send(request: HttpRequest, posting: Posting, batch: PayablePosting) -> None
     a silent broker leaves the request as it is."""
     from crowd.tasks import pay_batch
 
-    user = researcher_of(request)
+    plan, user = batch.plan, researcher_of(request)
     with transaction.atomic(), asking_workers():
-        if asks_for_second(batch.total_cents) and not confirm(posting, user, batch.total_cents):
+        if asks_for_second(plan.total_cents) and not confirm(posting, user, plan.total_cents):
             messages.error(request, "Nothing was sent: what was asked for changed meanwhile. Look again.")
             return
-        pay_batch.delay(posting.pk, user.get_username(), batch.total_cents)
-        said = f"Asked a worker to pay {batch.total} on {posting.platform} ({batch.mode.lower()})."
+        pay_batch.delay(posting.pk, user.get_username(), plan.total_cents)
+        said = f"Asked a worker to pay {plan.total} on {posting.platform} ({batch.mode.lower()})."
         record(posting.study, user, said)
     messages.success(
         request,
-        f"A worker looks at the platform and pays {batch.total}, if that is still due. Look again "
+        f"A worker looks at the platform and pays {plan.total}, if that is still due. Look again "
         "in a minute.",
     )
 
 
 class WithholdForm(forms.Form):
     act = forms.ChoiceField(choices=[(act, act) for act in ("withhold", "release", "by_hand")])
-    reason = forms.CharField(
-        min_length=20,
-        max_length=1000,
-        error_messages={
-            "required": "Give the reason: the person may ask for it.",
-            "min_length": "Give the reason in at least 20 characters: the person may ask for it.",
-        },
-    )
+    reason = reason_field(": the person may ask for it.")
 
 
-@study_page("pay")
-@require_http_methods(["GET", "HEAD", "POST"])
+@study_form("pay")
 def withhold(request: HttpRequest, study: Study, payout: int) -> HttpResponse:
     """Withholds one due payout in the name of the user, or releases it; or writes down that it was paid by
     hand."""
@@ -181,20 +169,17 @@ def withhold(request: HttpRequest, study: Study, payout: int) -> HttpResponse:
         posting__study=study,
     )
     form = WithholdForm(request.POST if request.method == "POST" else None)
-    if request.method == "POST" and form.is_valid():
-        try:
-            turned = _turned(row, researcher_of(request).get_username(), form.cleaned_data)
-        except StudyError as error:
-            messages.error(request, str(error))
-        else:
-            if turned:
+    if form.is_valid():
+        with refusals(partial(messages.error, request)):
+            if _decide_payout(row, researcher_of(request).get_username(), form.cleaned_data):
                 messages.success(request, "Done; the log keeps your name and the reason.")
             else:
                 messages.error(request, "Nothing was changed: the payout is in another state by now.")
         return redirect("dashboard:withhold", slug=study.slug, payout=row.pk)
+    concealed = concealing(study, seals(study, ORIGIN_WORDS))
     content = {
         "row": row,
-        "shown": paid_row(row, _is_concealed(study, row)),
+        "shown": paid_row(row, row.session is not None and row.session.origin in concealed),
         "name": person_of(row, namer(study)),
         "form": form,
         "where": title_of(row.posting.platform),
@@ -204,21 +189,14 @@ def withhold(request: HttpRequest, study: Study, payout: int) -> HttpResponse:
 
 
 @study_page("view")
-@require_safe
 def books(request: HttpRequest, study: Study) -> HttpResponse:
     """Every payment and fee as CSV, for the finance office."""
-    response = HttpResponse(content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{study.slug}-money.csv"'
+    response = attachment(f"{study.slug}-money.csv", "text/csv")
     write_rows(study, response, concealing(study, seals(study, ORIGIN_WORDS)))
     return response
 
 
-def _is_concealed(study: Study, row: Payout) -> bool:
-    """Whether the amount would tell a sealed score."""
-    return row.session is not None and row.session.origin in concealing(study, seals(study, ORIGIN_WORDS))
-
-
-def _turned(row: Payout, who: str, given: dict[str, str]) -> int:
+def _decide_payout(row: Payout, who: str, given: dict[str, str]) -> int:
     if given["act"] == "by_hand":
         pay_by_hand(row, who, given["reason"])
         return 1

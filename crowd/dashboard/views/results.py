@@ -8,16 +8,15 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.clickjacking import xframe_options_sameorigin
-from django.views.decorators.http import require_POST, require_safe
 
 from analysis.models import Report
-from crowd.dashboard.access import researcher_of, study_page
-from crowd.dashboard.counts import ORIGIN_WORDS, origins_of
+from crowd.dashboard.access import researcher_of, study_act, study_page
 from crowd.dashboard.layout import choices, study_response
+from crowd.dashboard.rows.places_and_exclusions import ORIGIN_WORDS, origins_of
+from crowd.ground.broker_silence import asking_workers
 from crowd.ground.roles import demand
-from crowd.ground.workers import asking_workers
 from crowd.people.decisions import record
-from crowd.people.seals import printed_name, seal, unseal_study
+from crowd.people.result_seals import printed_name, seal, unseal_study
 from experiments.models import Study
 
 # The report carries its own styles and figures, and no script.
@@ -36,13 +35,11 @@ class UnsealForm(forms.Form):
 
 
 @study_page("view")
-@require_safe
 def report(request: HttpRequest, study: Study) -> HttpResponse:
     return _report_response(request, study, UnsealForm())
 
 
-@study_page("unseal")
-@require_POST
+@study_act("unseal")
 def unseal(request: HttpRequest, study: Study) -> HttpResponse:
     form = UnsealForm(request.POST)
     if not form.is_valid():
@@ -59,8 +56,7 @@ def unseal(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect("dashboard:report", slug=study.slug)
 
 
-@study_page("view")
-@require_POST
+@study_act("view")
 def refresh(request: HttpRequest, study: Study) -> HttpResponse:
     """Asks a worker for new reports; without a broker nothing is done."""
     if settings.CELERY_BROKER_URL:
@@ -77,7 +73,6 @@ def refresh(request: HttpRequest, study: Study) -> HttpResponse:
 
 @study_page("view")
 @xframe_options_sameorigin
-@require_safe
 def report_page(request: HttpRequest, study: Study, origin: str) -> HttpResponse:
     """The stored report as it is. An open report of a study that is sealed now is withheld."""
     stored = Report.objects.filter(study=study, origin=origin).only("html", "sealed").first()
@@ -89,13 +84,12 @@ def report_page(request: HttpRequest, study: Study, origin: str) -> HttpResponse
 
 
 @study_page("view")
-@require_safe
 def methods(request: HttpRequest, study: Study) -> HttpResponse:
     """The methods of a study and its extensions in order, under the heading that they were recruited
     apart. Who asks may see each of these studies."""
-    from analysis.families import family_of, methods_of
-    from analysis.reports.extension import APART
-    from analysis.reports.html import document
+    from analysis.reports.output.html import document
+    from analysis.reports.utility.study_extensions import APART
+    from analysis.stored_reports.extension_families import family_of, methods_of
 
     for each in family_of(study):
         demand(researcher_of(request), each, "view")
@@ -110,8 +104,8 @@ def methods(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _report_response(request: HttpRequest, study: Study, form: UnsealForm, status: int = 200) -> HttpResponse:
-    from analysis.families import has_family
-    from analysis.refresh import facts_digest, newest_session_at
+    from analysis.stored_reports.extension_families import has_family
+    from analysis.stored_reports.refresh import facts_digest, newest_session_at
 
     present = origins_of(study)
     origin = request.GET.get("origin", "")
@@ -133,7 +127,6 @@ def _report_response(request: HttpRequest, study: Study, form: UnsealForm, statu
         "is_behind": is_behind,
         "has_sittings": bool(present),
         "has_family": has_family(study),
-        "has_broker": bool(settings.CELERY_BROKER_URL),
         "command": _remedy(study, origin),
         "form": form,
         "printed_name": printed_name(researcher_of(request)),

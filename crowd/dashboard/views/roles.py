@@ -7,9 +7,8 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_http_methods
 
-from crowd.dashboard.access import researcher_of, study_page
+from crowd.dashboard.access import researcher_of, study_form
 from crowd.dashboard.layout import study_response
 from crowd.ground.roles import ROLES, change, demand_administrator, people_of
 from experiments.models import Study
@@ -29,8 +28,7 @@ class RolesForm(forms.Form):
     roles = forms.MultipleChoiceField(choices=[(role, role) for role in ROLES], required=False)
 
 
-@study_page("view")
-@require_http_methods(["GET", "HEAD", "POST"])
+@study_form("view")
 def roles(request: HttpRequest, study: Study) -> HttpResponse:
     """The table; a POST sets the roles of one login."""
     if request.method != "POST":

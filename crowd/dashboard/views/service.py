@@ -16,7 +16,7 @@ from crowd.alerts.sending import channels
 from crowd.alerts.watching import WATCHED
 from crowd.dashboard.access import researcher, researcher_of
 from crowd.ground.backups import BACKUP
-from crowd.ground.readiness import disks, needed, workers
+from crowd.ground.readiness import disks, required_parts, workers
 from crowd.ground.roles import studies_of
 from crowd.models import Alert, LastTime
 
@@ -28,7 +28,7 @@ SHOWN = 40
 @require_safe
 def service(request: HttpRequest) -> HttpResponse:
     """Troubles of a study are listed for logins that may look at it."""
-    parts = [*needed(), workers(), *disks()]
+    parts = [*required_parts(), workers(), *disks()]
     named = [(WORDS.get(part.name, part.name.capitalize()), part) for part in parts]
     visible = Q(study=None) | Q(study__in=studies_of(researcher_of(request)))
     latest = (F("ended_at").desc(nulls_first=True), "-began_at")

@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
 from django.db.models import F, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST, require_safe
 
-from analysis.reports.formats import condition_label
-from crowd.dashboard.access import researcher_of, study_page
-from crowd.dashboard.counts import drawing_of
+from analysis.any_table.formats import condition_label
+from crowd.dashboard.access import refusals, researcher_of, study_act, study_page
 from crowd.dashboard.layout import choices, page_of, study_response
-from crowd.dashboard.measured import LEGEND, measured_of
-from crowd.dashboard.sheet import Measure, lines_of, measures_of, ordered, orders_of, people_right
-from crowd.people.seals import printed_name
-from crowd.recruiting.measured import acknowledge_as
-from experiments.drafts import picture_keys
-from experiments.dropping import dropped_rows, dropped_sentence
-from experiments.errors import StudyError
+from crowd.dashboard.rows.contact_sheet import (
+    Measure,
+    lines_of,
+    measures_of,
+    orders_of,
+    people_right,
+    sort_items,
+)
+from crowd.dashboard.rows.places_and_exclusions import drawing_of
+from crowd.dashboard.rows.stimulus_quality import LEGEND, measured_of
+from crowd.people.result_seals import printed_name
+from crowd.study_check.quality_record import acknowledge_as
+from experiments.drafting.draft_rows import picture_keys
+from experiments.drafting.dropped_items import dropped_rows, dropped_sentence
+from experiments.drafting.stimulus_warnings import REASON_MIN
 from experiments.models import Condition, Item, Rendering, Study
-from experiments.quality import REASON_MIN
 from stimuli.build import identical_pictures
 from stimuli.errors import NotRendered, StoreSilent
 from stimuli.models import Stimulus
-from stimuli.store.media import read_media
+from stimuli.store.media_access import read_media
 
 PER_PAGE, ALL = 12, 400
 """Items on a page; the second is for paper."""
@@ -41,7 +47,6 @@ GROUPS_SHOWN = 20
 
 
 @study_page("view")
-@require_safe
 def stimuli(request: HttpRequest, study: Study) -> HttpResponse:
     drawing = drawing_of(study)
     conditions = list(study.conditions.order_by("ordinal"))
@@ -65,24 +70,19 @@ def stimuli(request: HttpRequest, study: Study) -> HttpResponse:
     return study_response(request, study, "stimuli", content)
 
 
-@study_page("run")
-@require_POST
+@study_act("run")
 def acknowledge(request: HttpRequest, study: Study) -> HttpResponse:
     """The user knows the warnings about the stimuli, and goes on; reports print name and reason."""
     user = researcher_of(request)
-    try:
+    with refusals(partial(messages.error, request)):
         reason = request.POST.get("reason", "")[:1000]
         count = acknowledge_as(study, user.get_username(), printed_name(user), reason)
-    except StudyError as error:
-        messages.error(request, str(error))
-    else:
         are = "warning is" if count == 1 else "warnings are"
         messages.success(request, f"{count} {are} acknowledged; every report prints your name and reason.")
     return redirect("dashboard:stimuli", slug=study.slug)
 
 
 @study_page("view")
-@require_safe
 def picture(request: HttpRequest, study: Study, stimulus: int, kind: str) -> HttpResponse:
     """One stored picture of this study. It never changes, so a browser may keep it, but no shared cache."""
     field = FILES.get(kind, "")
@@ -99,7 +99,7 @@ def picture(request: HttpRequest, study: Study, stimulus: int, kind: str) -> Htt
     return response
 
 
-def _chosen(items: QuerySet[Item, Item], answer: str) -> QuerySet[Item, Item]:
+def _filter_items(items: QuerySet[Item, Item], answer: str) -> QuerySet[Item, Item]:
     if answer == "right":
         return items.filter(predicted=F("truth"))
     if answer == "wrong":
@@ -118,8 +118,8 @@ def _sheet(
     people = people_right(study)
     orders = orders_of(metric, people)
     order = asked("order", "") if asked("order") in orders else ""
-    items = _chosen(Item.objects.filter(study=study, copy_of=None), answer)
-    keys = ordered(items, order, metric, people)
+    items = _filter_items(Item.objects.filter(study=study, copy_of=None), answer)
+    keys = sort_items(items, order, metric, people)
     page = page_of(request, keys, ALL if length == "all" else PER_PAGE)
     shown = Item.objects.in_bulk(list(page.object_list))
     rows = lines_of([shown[key] for key in page.object_list], conditions, metric, people)

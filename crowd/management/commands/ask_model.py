@@ -13,12 +13,14 @@ import httpx
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from analysis.preference.applying import sentences_of
-from crowd.joining.modelled import check_offered_to_no_one, model_query
+from analysis.preference.scorer_commands import sentences_of
+from crowd.joining.model_entry import check_offered_to_no_one, model_query
 from experiments.asking import HEADING
-from experiments.asking.asker import AGAIN_MAX
-from experiments.asking.chat import TIMEOUT_S, TRIES, Chat, Sent, checked_address, host_of, is_here
-from experiments.asking.plan import (
+from experiments.asking.chat import TIMEOUT_S, TRIES, Chat, RequestTotals, checked_address, host_of, is_here
+from experiments.asking.choice_dialogue import AGAIN_MAX
+from experiments.asking.preference_scorer_session import ScorerRater
+from experiments.asking.prompts import ORDERS, PROMPTS, UNREAD
+from experiments.asking.request_plan import (
     TRAINED,
     Answering,
     Manner,
@@ -27,20 +29,18 @@ from experiments.asking.plan import (
     check_may_be_asked,
     open_seats,
     seats_of,
-    tallied,
+    tally_requests,
 )
-from experiments.asking.prompts import ORDERS, PROMPTS, UNREAD
 from experiments.asking.run import ModelOutcome, Way, ask_models
-from experiments.asking.scored import ScorerRater
-from experiments.definition import StudyDefinition
+from experiments.definition.study import StudyDefinition
 from experiments.errors import NotAdmitted, StudyError
 from experiments.management.base import StudyCommand, study_of
 from experiments.models import Study
 from experiments.paradigms import design_of
 from experiments.paradigms.rating import RatingDesign
 from experiments.selectors import definition_of
-from experiments.simulation.line import Refused
-from experiments.study_file import find_study, load_study
+from experiments.simulation.browser.connection import ServerRefusal
+from experiments.study_files.load import find_study, load_study
 from experiments.terminal import Terminal
 from stimuli.predictors.vision_language import VisionLanguage, open_vision_language
 from stimuli.preference.encoders import EMBEDDED, open_encoder
@@ -122,7 +122,7 @@ class Command(StudyCommand):
             if not seats:
                 terminal.line("Every one of these sessions has ended. Choose other plans, prompts or orders.")
                 return
-            for line in leaving_lines(chat, seats, tallied(row, seats)):
+            for line in leaving_lines(chat, seats, tally_requests(row, seats)):
                 terminal.line(line)
             if not options["yes"] and input("Send this? Type yes: ").strip() != "yes":
                 raise CommandError("Nothing was sent.")
@@ -143,7 +143,7 @@ def _rate_here(study: str, options: dict[str, Any]) -> None:
     """The sessions of a folder's model or a scorer, of which nothing leaves this machine."""
     if strange := [name for name in ("temperature", "faulty") if options[name] is not None]:
         raise CommandError(f"--{strange[0]} is of models at an address: leave it out.")
-    row = Study.objects.filter(slug=study).first() or study_of(_defined(study).slug)
+    row = Study.objects.filter(slug=study).first() or study_of(_load_definition(study).slug)
     _check_free(row, may_see=True)
     definition = definition_of(row)
     rater, manners = (_scorer if options["scorer"] else _folder)(definition, options)
@@ -198,7 +198,7 @@ def here_line(seats: Sequence[Seat]) -> str:
     return f"{len(seats)} sessions by {manner.model}; nothing leaves this machine. {how}."
 
 
-def _defined(study: str) -> StudyDefinition:
+def _load_definition(study: str) -> StudyDefinition:
     return load_study(find_study(study, tuple(settings.STUDY_DIRS)))
 
 
@@ -213,7 +213,7 @@ def _check_free(row: Study, *, may_see: bool) -> None:
 
 def _seats(study: str, options: dict[str, Any]) -> tuple[Study, list[Seat]]:
     """The open study and the sessions that are still to be taken at an address, if its file allows it."""
-    definition = _defined(study)
+    definition = _load_definition(study)
     row = study_of(definition.slug)
     if row.digest != definition.digest:
         raise StudyError(
@@ -229,8 +229,8 @@ def _manners(model: str, host: str, answering: Answering, options: dict[str, Any
     """Each prompt with each order."""
     return [
         Manner(model, host, prompt, order, options["trained_on_data"], answering)
-        for prompt in _chosen("--prompts", options["prompts"], tuple(PROMPTS))
-        for order in _chosen("--orders", options["orders"], ORDERS)
+        for prompt in _choose_names("--prompts", options["prompts"], tuple(PROMPTS))
+        for order in _choose_names("--orders", options["orders"], ORDERS)
     ]
 
 
@@ -239,7 +239,7 @@ def _asked_as(seats: Sequence[Seat]) -> str:
     return ", ".join(f"{manner.prompt}/{manner.order}" for manner in manners)
 
 
-def _chosen(option: str, given: str, known: Sequence[Name]) -> list[Name]:
+def _choose_names(option: str, given: str, known: Sequence[Name]) -> list[Name]:
     """The names of a list with commas, each once. Raises CommandError."""
     names = list(dict.fromkeys(part.strip() for part in given.split(",")))
     strange = [name for name in names if name not in known]
@@ -248,7 +248,7 @@ def _chosen(option: str, given: str, known: Sequence[Name]) -> list[Name]:
     return [name for name in known if name in names]
 
 
-def leaving_lines(chat: Chat, seats: Sequence[Seat], sent: Sent) -> list[str]:
+def leaving_lines(chat: Chat, seats: Sequence[Seat], sent: RequestTotals) -> list[str]:
     """The address, and all that is going to leave."""
     where = "this machine itself, which nothing leaves" if is_here(chat.address) else host_of(chat.address)
     return [
@@ -283,7 +283,7 @@ def _run(
     url = options["url"]
     try:
         return ask_models(study, seats, way, concurrency=options["concurrency"], progress=terminal.progress)
-    except Refused as error:
+    except ServerRefusal as error:
         raise CommandError(str(error)) from error
     except httpx.HTTPError as error:
         raise CommandError(
@@ -291,7 +291,7 @@ def _run(
         ) from error
 
 
-def outcome_lines(taken: Sequence[ModelOutcome], sent: Sent | None) -> list[str]:
+def outcome_lines(taken: Sequence[ModelOutcome], sent: RequestTotals | None) -> list[str]:
     """What became of the sessions, what was wrong with replies, and what left in all."""
     lines = []
     for status in dict.fromkeys(each.status for each in taken):

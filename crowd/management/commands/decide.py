@@ -7,10 +7,10 @@ from typing import Any, cast
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
 
-from crowd.dashboard.proposing import ACTIONS, CATEGORIES
+from crowd.dashboard.rows.decision_wording import ACTIONS, CATEGORIES
 from crowd.people.decisions import NO_DATA, Action, decide, decide_batch, propose_rejections
-from crowd.people.remedies import submission_named
-from crowd.platforms.base import PlatformError, Unsupported
+from crowd.people.submission_actions import submission_named
+from crowd.platforms.base import PlatformError, UnsupportedRequest
 from experiments.errors import StudyError
 from experiments.management.base import StudyCommand, study_of
 from experiments.models import Study
@@ -71,6 +71,6 @@ def _decide_others(
         try:
             decide(user, row, cast(Action, act), message, category)
             done += 1
-        except (StudyError, Unsupported, PlatformError) as error:
+        except (StudyError, UnsupportedRequest, PlatformError) as error:
             problems.append(f"{name}: {error}")
     return done, problems

@@ -10,8 +10,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandParser
 
-from crowd.rehearsal import kept
-from crowd.rehearsal.usual import PARTICIPANTS, UNSEEN, USUAL, USUAL_PARTICIPANTS
+from crowd.rehearsal.demo.defaults import PARTICIPANTS, UNSEEN, USUAL, USUAL_PARTICIPANTS
+from crowd.rehearsal.demo.folder_and_port import ROWS, DemoFailed, check_port, hold, put_aside, wants_last
 from experiments.errors import StudyError
 from experiments.management.base import StudyCommand
 from experiments.terminal import Terminal
@@ -58,12 +58,12 @@ class Command(StudyCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["participants"] is not None and options["participants"] < 1:
             raise StudyError(f"--participants {options['participants']}: at least 1 is needed.")
-        kept.check_port(options["port"])
+        check_port(options["port"])
         if not options["here"]:
             start_in_folder(settings.VAR_DIR / "demo", options["port"], options["again"])
         # Imported here, as the process that has just ended itself needs none of it.
-        from crowd.rehearsal.again import look_again
-        from crowd.rehearsal.shown import end_with_signals
+        from crowd.rehearsal.demo.last_demo import look_again
+        from crowd.rehearsal.demo.server import end_with_signals
 
         end_with_signals()
         with Terminal() as terminal:
@@ -71,7 +71,7 @@ class Command(StudyCommand):
                 look_again(terminal, options["port"], options["faults"])
                 return
             # And this as a demo that is looked at again needs none of it: it takes seconds.
-            from crowd.rehearsal.rounds import run
+            from crowd.rehearsal.demo.study_rounds import run
 
             run(terminal, options)
 
@@ -79,17 +79,17 @@ class Command(StudyCommand):
 def start_in_folder(folder: Path, port: int, again: bool) -> None:
     """Settings are read once, so the command starts again with those of a world of its own: the last demo's,
     or an empty one."""
-    kept.hold(folder)
-    again = again or kept.wants_last(folder)
-    if again and not (folder / kept.ROWS).exists():
-        raise kept.DemoFailed(f"{folder} holds no demo to look at again. Make one: make demo")
-    aside = None if again else kept.put_aside(folder)
+    hold(folder)
+    again = again or wants_last(folder)
+    if again and not (folder / ROWS).exists():
+        raise DemoFailed(f"{folder} holds no demo to look at again. Make one: make demo")
+    aside = None if again else put_aside(folder)
     if aside is not None:
         print(f"The demo before this one is kept in {aside}; remove that folder if you need it no more.")
     folder.mkdir(parents=True, exist_ok=True)
     world = {
         "LEGIBLE_VAR": folder,
-        "DATABASE_URL": f"sqlite:///{folder / kept.ROWS}",
+        "DATABASE_URL": f"sqlite:///{folder / ROWS}",
         "STORAGE_URL": folder / "store",
         "CELERY_BROKER_URL": "",
         "BASE_URL": f"http://127.0.0.1:{port}",

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 from crowd.models import Posting
 from crowd.people.demographics import demographics_of, write_demographics
 from crowd.platforms import PLATFORMS, has_service
-from crowd.platforms.base import PlatformError, Unsupported
+from crowd.platforms.base import PlatformError, UnsupportedRequest
 from experiments.management.base import StudyCommand, study_of
 
 
@@ -38,7 +38,7 @@ class Command(StudyCommand):
         try:
             for posting in chosen:
                 told |= demographics_of(posting, options["release"])
-        except (PlatformError, Unsupported) as error:
+        except (PlatformError, UnsupportedRequest) as error:
             raise CommandError(f"{error} Nothing was written.") from error
         write_demographics(told, path)
         self.stdout.write(

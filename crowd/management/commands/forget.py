@@ -9,10 +9,10 @@ from django.core.management.base import CommandError, CommandParser
 from django.db.models import QuerySet
 
 from crowd.models import Identity
-from crowd.people.privacy import Forgotten, forget, forget_due
+from crowd.people.privacy import RemovalSummary, forget, forget_due
 from crowd.platforms import PLATFORMS
 from experiments.management.base import StudyCommand, study_of
-from experiments.pseudonyms import is_called, namer
+from experiments.sessions.pseudonyms import is_called, namer
 from experiments.tokens import keyed_hash
 
 
@@ -37,7 +37,7 @@ class Command(StudyCommand):
         identities = list(self._people(slug, options))
         if not identities:
             raise CommandError("Nobody of that name is known here; nothing was changed.")
-        total = Forgotten()
+        total = RemovalSummary()
         for identity in identities:
             total += forget(identity, responses=options["responses"], reason=options["reason"])
         self._print(total)
@@ -73,7 +73,7 @@ class Command(StudyCommand):
             raise CommandError(f"--participant {key!r} fits {len(ids)} people; give more characters.")
         return people.filter(pk__in=ids)
 
-    def _print(self, total: Forgotten) -> None:
+    def _print(self, total: RemovalSummary) -> None:
         self.stdout.write(
             f"Forgotten: {total.people} identities, {total.ids} ids of platforms, {total.messages} messages, "
             f"{total.responses} answers."

@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandParser
 
-from crowd.rehearsal.gallery import draw_sheets, draw_trials
+from crowd.rehearsal.documentation_gallery import draw_sheets, draw_trials
 from experiments.management.base import StudyCommand
 from experiments.terminal import Terminal
 

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from crowd.ground.amounts import amount_of, cents_of
 from crowd.money.ledger import grant
-from crowd.people.remedies import GRANTS, submission_named
+from crowd.people.submission_actions import GRANTS, submission_named
 from experiments.management.base import StudyCommand, study_of
 
 

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from crowd.dashboard.onetime import MAX_AGE_S, make_login_path
+from crowd.dashboard.login_links import MAX_AGE_S, make_login_path
 
 
 class Command(BaseCommand):

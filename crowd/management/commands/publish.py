@@ -14,20 +14,20 @@ from django.core.management.base import CommandError, CommandParser
 from crowd.ground.amounts import amount_of, cents_of, is_typed
 from crowd.ground.audit import at_the_terminal
 from crowd.models import Posting
-from crowd.money.cap import change_cap
+from crowd.money.expense_cap import change_cap
 from crowd.money.run import look
-from crowd.people.seals import printed_name
+from crowd.people.result_seals import printed_name
 from crowd.platforms import HERE, PLATFORMS, has_service, traits_of
-from crowd.platforms.base import Mode, PlatformError, Quote, Unsupported
+from crowd.platforms.base import Mode, PlatformError, Quote, UnsupportedRequest
 from crowd.recruiting import publishing
-from crowd.recruiting.measured import acknowledge_as
-from crowd.recruiting.places import add_places, ensure_pilot, named, room
-from crowd.recruiting.quoting import address_of, adopt_recruiting, hourly_cents, quote_of
+from crowd.recruiting.places import add_places, ensure_pilot, places_text, room
+from crowd.study_check.publication_quote import address_of, adopt_recruiting, hourly_cents, quote_of
+from crowd.study_check.quality_record import acknowledge_as
+from experiments.drafting.stimulus_warnings import open_warnings, stimuli_sentences
 from experiments.management.base import StudyCommand, study_of
 from experiments.models import Slot, Study
-from experiments.quality import stimuli_sentences, unacknowledged
 from experiments.selectors import definition_of
-from experiments.study_file import find_study, load_study
+from experiments.study_files.load import find_study, load_study
 from experiments.terminal import Terminal
 
 EMPTY: tuple[object, ...] = ("", [], None)
@@ -76,7 +76,7 @@ class Command(StudyCommand):
             if options["acknowledge"]:
                 self._acknowledge(study, options)
             self._handle(study, options)
-        except (Unsupported, PlatformError) as error:
+        except (UnsupportedRequest, PlatformError) as error:
             raise CommandError(str(error)) from error
 
     def _study(self, name: str) -> Study:
@@ -89,7 +89,7 @@ class Command(StudyCommand):
         return study
 
     def _acknowledge(self, study: Study, options: dict[str, Any]) -> None:
-        if not unacknowledged(study):
+        if not open_warnings(study):
             self.stdout.write("No warning about the stimuli awaits an acknowledgement.")
             return
         name = options["acknowledge"]
@@ -164,7 +164,7 @@ class Command(StudyCommand):
                 raise CommandError("Say how many places the pilot has: --pilot N.")
             ensure_pilot(study, places, _silent, before=mode)
         cap = cents_of(options["cap"], definition_of(study).reward.currency) if options["cap"] else None
-        posting = publishing.planned(
+        posting = publishing.plan_posting(
             study, platform, mode, pilot=pilot, places=places, cap_cents=cap, site=site
         )
         if posting.state != Posting.State.DRAFT:
@@ -172,7 +172,7 @@ class Command(StudyCommand):
             return
         quote = quote_of(posting)
         self._show(posting, quote)
-        posting.cap_cents = self._capped(posting.cap_cents, quote)
+        posting.cap_cents = self._choose_cap(posting.cap_cents, quote)
         self._confirm(posting, posting.cap_cents, options["total"])
         posting = publishing.open_posting(publishing.commit(posting, options["by"]), options["by"])
         self._say_state(posting)
@@ -192,7 +192,7 @@ class Command(StudyCommand):
         floor = settings.HOURLY_FLOOR_CENTS.get(currency, 0)
         total = posting.places + more
         self._lines(
-            f"{posting.study.slug}: {named(posting)}",
+            f"{posting.study.slug}: {places_text(posting)}",
             ("title", definition.title),
             ("address", address_of(posting)),
             ("places", f"{total}, {more} of them new" if more else f"{total}"),
@@ -222,7 +222,7 @@ class Command(StudyCommand):
         for name, value in rows:
             self.stdout.write(f"  {name:<{width}}{value}")
 
-    def _capped(self, cap_cents: int, quote: Quote) -> int:
+    def _choose_cap(self, cap_cents: int, quote: Quote) -> int:
         """The most that it may cost: the total, or a higher cap, up to which people are replaced."""
         if cap_cents and cap_cents < quote.total_cents:
             raise CommandError(
@@ -270,7 +270,7 @@ class Command(StudyCommand):
             self.stdout.write(f"  {what:<15}{line}")
 
     def _change(self, study: Study, options: dict[str, Any]) -> None:
-        posting, by = self._chosen(study, options), options["by"]
+        posting, by = self._find_posting(study, options), options["by"]
         if options["sync"]:
             self._sync(posting)
             return
@@ -284,7 +284,7 @@ class Command(StudyCommand):
         else:
             self.stdout.write(f"{study.slug} is {posting.state} on {posting.platform}.")
 
-    def _chosen(self, study: Study, options: dict[str, Any]) -> Posting:
+    def _find_posting(self, study: Study, options: dict[str, Any]) -> Posting:
         """The posting that is meant; if there are several, it must be named."""
         rows = Posting.objects.filter(study=study, platform=options["platform"]).select_related("study")
         if not options["sync"]:

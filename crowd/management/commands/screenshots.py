@@ -16,18 +16,19 @@ from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
 from django.db import OperationalError, ProgrammingError
 
-from crowd.rehearsal import chromium, shown
+from crowd.rehearsal import chromium
+from crowd.rehearsal.demo import server
 from crowd.rehearsal.screens.album import USUAL, WINDOWS, Album, write_index, write_pdf
-from crowd.rehearsal.screens.stage import Stage, copied, restore
+from crowd.rehearsal.screens.study_copy import Stage, copy_rows, restore
 from crowd.rehearsal.screens.walk import walk
 from experiments.management.base import StudyCommand
 from experiments.management.commands.build_stimuli import build_study
 from experiments.models import Study
-from experiments.opening import open_study
+from experiments.opening.opening import open_study
 from experiments.selectors import definition_of
-from experiments.sentences import LANGUAGES
-from experiments.study_file import find_study
+from experiments.study_files.load import find_study
 from experiments.terminal import Terminal
+from experiments.wording.sentence_tables import LANGUAGES
 
 SHORT = "Left out: refusals, failed tries, other ends, and pages without a connection (--short)."
 MANY = 100_000
@@ -78,7 +79,7 @@ class Command(StudyCommand):
             return
         assert to is not None
         with Terminal() as terminal:
-            missing = picture(prepared(study, copy, terminal), to, Ways.of(options), terminal)
+            missing = picture(prepare_study(study, copy, terminal), to, Ways.of(options), terminal)
         if missing:
             raise CommandError(f"{len(missing)} of the pages were not reached; the album names them.")
 
@@ -125,10 +126,10 @@ def rows_of(name: str) -> str | None:
         return None
     if study is None or study.state == Study.State.DRAFT:
         return None
-    return copied(study)
+    return copy_rows(study)
 
 
-def prepared(name: str, copy: Path, terminal: Terminal) -> Study:
+def prepare_study(name: str, copy: Path, terminal: Terminal) -> Study:
     """The study, open in this database: copied, else built from its file."""
     call_command("migrate", verbosity=0)
     rows = copy / ROWS
@@ -143,7 +144,7 @@ def prepared(name: str, copy: Path, terminal: Terminal) -> Study:
 
 def picture(study: Study, to: Path, ways: Ways, terminal: Terminal) -> list[str]:
     """Writes the album of the open study. Returns the screens that were not reached, each as a line."""
-    written_in = definition_of(study).language
+    written_in = definition_of(study).tag
     languages = ways.languages or (written_in,)
     shutil.rmtree(to, ignore_errors=True)
     album = Album(to, WINDOWS if ways.in_all_windows else (USUAL,))
@@ -155,7 +156,7 @@ def picture(study: Study, to: Path, ways: Ways, terminal: Terminal) -> list[str]
             stage = Stage(study, language)
             port = free_port()
             url = f"http://127.0.0.1:{port}"
-            with shown.serving(port, url):
+            with server.serving(port, url):
                 look = album.looker(language)
                 lost, said = walk(browser, url, stage, look, terminal.progress, is_short=ways.is_short)
             missing += [

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
 
 from crowd.people.messages import deliver, waiting, write
-from crowd.people.remedies import submission_named
+from crowd.people.submission_actions import submission_named
 from experiments.management.base import StudyCommand, study_of
 from experiments.models import Study
 

@@ -17,19 +17,19 @@ from django.db import transaction
 
 from crowd.ground import audit
 from crowd.ground.amounts import amount_of, is_typed
-from crowd.ground.locks import exclusive
+from crowd.ground.process_locks import exclusive
 from crowd.models import Payout, Posting, Submission
-from crowd.money.acts import accept, accept_reward, pay_by_hand, send_again
-from crowd.money.books import books_of, write_books
-from crowd.money.hand import Hand, in_brief
+from crowd.money.manual_decisions import accept, accept_reward, pay_by_hand, send_again
+from crowd.money.needs_hand import Hand, in_brief
 from crowd.money.plan import Plan
-from crowd.money.reconciling import Reconciled
+from crowd.money.platform_statement import name_in_sentence
+from crowd.money.reconciling import Reconciliation
 from crowd.money.run import NotRead, Ran, Sums, run
-from crowd.money.statement import called
-from crowd.people.remedies import submission_named
-from crowd.people.seals import concealing, seals
+from crowd.money.totals import books_of, write_books
+from crowd.people.result_seals import concealing, seals
+from crowd.people.submission_actions import submission_named
 from crowd.platforms import PLATFORMS, has_service
-from crowd.platforms.base import PlatformError, Unsupported
+from crowd.platforms.base import PlatformError, UnsupportedRequest
 from experiments.management.base import StudyCommand, study_of
 from experiments.models import Session, Study
 from experiments.terminal import Terminal
@@ -45,7 +45,7 @@ STATES = (
     ("by_hand", "paid by hand"),
 )
 SIMULATOR_S = 2.0
-UNREACHABLE = (NotRead, PlatformError, Unsupported)
+UNREACHABLE = (NotRead, PlatformError, UnsupportedRequest)
 
 
 class Command(StudyCommand):
@@ -95,7 +95,7 @@ class Command(StudyCommand):
         **options: Any,
     ) -> None:
         study = study_of(slug)
-        postings = _chosen(study, platform, mode, options["pilot"])
+        postings = _find_postings(study, platform, mode, options["pilot"])
         acts = Acts.of(options, by)
         for flag, given in (("--total", total), (acts.flag, acts.flag)):
             if given and len(postings) > 1:
@@ -171,19 +171,18 @@ class Acts:
     def _one(self, row: Submission) -> str:
         if self.flag == "--again":
             count = send_again(row, self.who, self.text)
-            return (
-                f"Made due again by {self.who}: {count} payout{'s' if count != 1 else ''} of {called(row)}."
-            )
+            payouts = f"{count} payout{'s' if count != 1 else ''}"
+            return f"Made due again by {self.who}: {payouts} of {name_in_sentence(row)}."
         if self.flag == "--accept":
             accept(row, self.who, self.text)
-            return f"Accepted by {self.who}: the platform's statement of {called(row)}."
+            return f"Accepted by {self.who}: the platform's statement of {name_in_sentence(row)}."
         due = list(Payout.objects.filter(submission=row, state=Payout.State.DUE))
         if not due:
-            raise CommandError(f"Nothing is due to {called(row)}, so nothing was paid by hand.")
+            raise CommandError(f"Nothing is due to {name_in_sentence(row)}, so nothing was paid by hand.")
         for payout in due:
             pay_by_hand(payout, self.who, self.text)
         total = amount_of(sum(payout.cents for payout in due), due[0].currency)
-        return f"Written down by {self.who}: {total} was paid to {called(row)} by hand."
+        return f"Written down by {self.who}: {total} was paid to {name_in_sentence(row)} by hand."
 
 
 def _later(posting: Posting, error: object) -> str:
@@ -192,7 +191,7 @@ def _later(posting: Posting, error: object) -> str:
     return f"{named} Nothing is lost; run settle again later."
 
 
-def _chosen(study: Study, platform: str | None, mode: str | None, pilot: bool) -> list[Posting]:
+def _find_postings(study: Study, platform: str | None, mode: str | None, pilot: bool) -> list[Posting]:
     rows = Posting.objects.filter(study=study).exclude(external_id="").select_related("study").order_by("pk")
     rows = rows.filter(platform=platform) if platform else rows
     rows = rows.filter(mode=mode) if mode else rows
@@ -236,7 +235,7 @@ def _confirm(plan: Plan, total: str) -> None:
         return
     wanted = amount_of(plan.total_cents)
     fees = amount_of(plan.fees_cents, plan.currency)
-    given = total or _typed(f"This pays {plan.total}, and about {fees} of "
+    given = total or _read_answer(f"This pays {plan.total}, and about {fees} of "
                             f"fees. Type {wanted} to confirm: ")  # fmt: skip
     if not is_typed(given, plan.total_cents, plan.currency):
         raise CommandError(
@@ -281,14 +280,14 @@ def _show_hands(terminal: Terminal, posting: Posting, hands: Sequence[Hand]) -> 
         terminal.line(f"    {hand.command}")
 
 
-def _typed(question: str) -> str:
+def _read_answer(question: str) -> str:
     try:
         return input(question)
     except EOFError:
         return ""
 
 
-def _show_result(terminal: Terminal, result: Reconciled) -> None:
+def _show_result(terminal: Terminal, result: Reconciliation) -> None:
     lines = (
         ("Cut off in an earlier run, to be found on the platform's list", result.recovered),
         ("Newly due", result.decided),

@@ -9,8 +9,9 @@ from django.conf import settings
 from django.core.management.base import CommandParser
 
 from crowd.management.commands.screenshots import free_port
-from crowd.rehearsal import chromium, kept, shown
-from crowd.rehearsal.showcase import Exhibit, show
+from crowd.rehearsal import chromium
+from crowd.rehearsal.demo import folder_and_port, server
+from crowd.rehearsal.readme_pictures import Exhibit, show
 from experiments.management.base import StudyCommand
 from experiments.terminal import Terminal
 
@@ -23,9 +24,9 @@ class Command(StudyCommand):
 
     def handle(self, *args: Any, to: Path, **options: Any) -> None:
         with Terminal() as terminal:
-            exhibit = Exhibit.of(kept.last_study(terminal))
+            exhibit = Exhibit.of(folder_and_port.last_study(terminal))
             url = f"http://127.0.0.1:{(port := free_port())}"
             caches = [Path(path) for path in (settings.PLAYWRIGHT_BROWSERS_PATH,) if path]
-            with shown.serving(port, url), chromium.open_browser(settings.CHROMIUM, caches) as browser:
+            with server.serving(port, url), chromium.open_browser(settings.CHROMIUM, caches) as browser:
                 for path in show(exhibit, url, browser, to):
                     terminal.line(str(path))

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from crowd.rehearsal import SIMULATORS, Simulated
+from crowd.rehearsal import SIMULATORS, RunningSimulator
 from crowd.rehearsal.faults import Faults
 
 TICK_S = 0.5
@@ -58,7 +58,7 @@ class Command(BaseCommand):
         )
         self.stdout.flush()
 
-    def keep_time(self, running: Simulated) -> None:
+    def keep_time(self, running: RunningSimulator) -> None:
         """The platform's clock follows the one on the wall, so that tokens and signatures are fresh."""
         last = time.monotonic()
         while True:

@@ -8,19 +8,19 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from crowd.dashboard.checked import page_of
-from crowd.recruiting.cells import CELLS
-from crowd.recruiting.checking import DryRun, dry_run, rows_of_blind, warnings_of
-from crowd.recruiting.listing import list_items
-from crowd.recruiting.measured import print_quality
-from crowd.recruiting.preregistering import document, osf_document, write_request
-from crowd.recruiting.rated import rated_lines, rated_tables
-from crowd.recruiting.screened import COLUMNS, screened_in, screened_rows, screened_title
-from crowd.recruiting.told import print_models
-from experiments.dropping import print_dropped
+from crowd.dashboard.study_check_page import page_of
+from crowd.study_check.colour_screening_cost import COLUMNS, screened_in, screened_rows, screened_title
+from crowd.study_check.dry_run import DryRun, dry_run, rows_of_blind, warnings_of
+from crowd.study_check.item_export import list_items
+from crowd.study_check.model_lines import print_models
+from crowd.study_check.prediction_cells import CELLS
+from crowd.study_check.preregistration_draft import document, osf_document, write_request
+from crowd.study_check.quality_record import print_quality
+from crowd.study_check.rating_dry_run import rated_lines, rated_tables
+from experiments.drafting.dropped_items import print_dropped
 from experiments.errors import sentence
 from experiments.management.base import StudyCommand
-from experiments.study_file import find_study, load_study, material_folder
+from experiments.study_files.load import find_study, load_study, material_folder
 from experiments.terminal import Terminal
 from stimuli.store import open_store
 
@@ -110,12 +110,12 @@ class Command(StudyCommand):
             else:
                 _print(run, terminal, pairs)
                 if run.quality:
-                    terminal.line(f"Look at what people would see: {_written(run, options['page'])}")
+                    terminal.line(f"Look at what people would see: {_write_page(run, options['page'])}")
         if faults := _faults(run):
             raise CommandError(sentence(f"{study}: {'; '.join(faults)}"))
 
 
-def _written(run: DryRun, page: Path | None) -> Path:
+def _write_page(run: DryRun, page: Path | None) -> Path:
     path = page or settings.VAR_DIR / "checks" / f"{run.definition.slug}.html"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -138,6 +138,10 @@ def _print(run: DryRun, terminal: Terminal, pairs: bool) -> None:
         terminal.line(f"Explained is {run.explained}.")
     if run.showing is not None:
         terminal.line(run.showing.words)
+    if (said := definition.interface) is not None:
+        terminal.line(f"Sentences of the pages: {len(said.words)}, translated by {said.translator}.")
+    for line in run.texts.lines:
+        terminal.line(line)
     print_dropped(run.dropped, terminal)
     terminal.table("Trials of one session", ("phase", "trials"), run.trials_rows())
     exposures = ("condition", "stimuli", "in training", "in test", "tested", "least tests of one", "most")

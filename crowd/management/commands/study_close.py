@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from crowd.people.closing import close_whole
+from crowd.people.study_closure import close_whole
 from experiments.management.base import StudyCommand, study_of
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from analysis.looks import take_look
+from analysis.stored_reports.interim_look import take_look
 from crowd.ground.audit import record
 from experiments.management.base import StudyCommand, study_of
 

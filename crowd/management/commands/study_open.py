@@ -7,15 +7,15 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from crowd.recruiting.measured import MEASURED_MAX, measure_and_print
+from crowd.study_check.quality_record import MEASURED_MAX, measure_and_print
 from experiments.management.base import StudyCommand
 from experiments.management.commands.build_stimuli import build_study
 from experiments.models import Slot, Study, Trial
-from experiments.opening import open_study
-from experiments.preregistration import name_registry, plan_sentence
-from experiments.study_file import find_study, load_study, material_folder
+from experiments.opening.opening import open_study
+from experiments.opening.preregistration import name_registry, plan_sentence
+from experiments.opening.timestamps import stamp_files
+from experiments.study_files.load import find_study, load_study, material_folder
 from experiments.terminal import Terminal
-from experiments.timestamps import stamp_files
 
 
 class Command(StudyCommand):

@@ -7,7 +7,7 @@ from typing import Any, cast
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from crowd.ground.connections import open_service
+from crowd.ground.platform_accounts import open_service
 from crowd.platforms import PLATFORMS, traits_of
 from crowd.platforms.base import NotifyingService, PlatformError, Site
 from experiments.management.base import StudyCommand

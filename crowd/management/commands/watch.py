@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from crowd.alerts.sending import channels
 from crowd.alerts.watching import Watcher, trouble_now
-from crowd.ground.locks import exclusive
+from crowd.ground.process_locks import exclusive
 
 BUSY = "Another process watches already. One is enough: two would tell everything twice."
 

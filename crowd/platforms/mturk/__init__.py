@@ -18,7 +18,7 @@ PLATFORM = Platform(
         optional=frozenset({"MTURK_QUEUE_URL"}),
         switch="MTURK_PRODUCTION",
     ),
-    entry="crowd.platforms.mturk.entry:MTurkEntry",
+    entry="crowd.platforms.mturk.arrival_and_exit:MTurkEntry",
     service="crowd.platforms.mturk.service:MTurk",
-    queue="crowd.platforms.mturk.notices:pull_queue",
+    queue="crowd.platforms.mturk.sqs_notices:pull_queue",
 )

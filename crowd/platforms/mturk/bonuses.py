@@ -6,14 +6,23 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
-from crowd.platforms.base import Line, Payment, PlatformError, Posted, Prepared, Settled, Shown, Unread
+from crowd.platforms.base import (
+    BonusStatement,
+    Line,
+    Payment,
+    PlatformError,
+    PlatformPosting,
+    PreparedPayments,
+    Settlement,
+    Unread,
+)
 from crowd.platforms.mturk.decisions import CONTROL, ids_of, submission_of
-from crowd.platforms.mturk.fees import Rates, cents_of, dollars, fee_cents
+from crowd.platforms.mturk.fees import cents_of, dollars, fee_cents, rates_of
 from crowd.platforms.mturk.hits import GONE, is_replay, token
-from crowd.platforms.mturk.terms import REFERENCE
-from crowd.platforms.mturk.wire import TurkError, Wire
+from crowd.platforms.mturk.offer_terms import REFERENCE
+from crowd.platforms.mturk.wire import TurkError, TurkWire
 
 OURS = re.compile(r"\[ref ([A-Za-z0-9-]{1,60})\]\s*\Z")
 REASON_MAX = 1000
@@ -23,20 +32,23 @@ UNLISTED = frozenset((GONE, "assignmentdoesnotexist"))
 class Bonuses:
     """Pays bonuses and reads which were paid, for one account."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: TurkWire) -> None:
         self.wire = wire
 
-    def prepare(self, payments: Sequence[Payment], rates: Rates) -> Prepared:
+    def prepare(self, posted: PlatformPosting, payments: Sequence[Payment]) -> PreparedPayments:
         """Mechanical Turk has no batches, so nothing is announced; what it would refuse is refused here."""
+        rates = rates_of(posted.facts["options"])
         for payment in payments:
             _check(payment)
-        return Prepared(
+        return PreparedPayments(
             external_id="",
             cents=sum(payment.cents for payment in payments),
             fees_cents=sum(fee_cents(payment.cents, rates) for payment in payments),
         )
 
-    def pay(self, prepared: Prepared, payments: Sequence[Payment]) -> list[Settled]:
+    def pay(
+        self, posted: PlatformPosting, prepared: PreparedPayments, payments: Sequence[Payment]
+    ) -> list[Settlement]:
         """A call without an answer leaves its payment unknown; the others go on."""
         for payment in payments:
             _check(payment)
@@ -46,9 +58,11 @@ class Bonuses:
                 "nothing was paid.",
                 permanent=True,
             )
-        return [self._paid(payment) for payment in payments]
+        return [self._pay_bonus(payment) for payment in payments]
 
-    def statement(self, posted: Posted, submissions: Sequence[str]) -> Iterator[Shown | Unread]:
+    def statement(
+        self, posted: PlatformPosting, submissions: Sequence[str]
+    ) -> Iterator[BonusStatement | Unread]:
         """By HIT if that takes fewer calls than by assignment. A row that does not say whose it is may be of
         any person of its HIT, so then each assignment is asked for by itself."""
         hits, wanted = posted.facts["hits"], dict.fromkeys(submissions)
@@ -64,7 +78,7 @@ class Bonuses:
                 yield Unread(why, submission)
             else:
                 counts = Counter(line for line in shown if line)
-                yield Shown(submission, tuple(replace(line, count=n) for line, n in counts.items()))
+                yield BonusStatement(submission, tuple(replace(line, count=n) for line, n in counts.items()))
 
     def _lines(self, queries: Iterable[tuple[str, Mapping[str, str]]]) -> dict[str, list[Line | None]]:
         """Submission -> its lines; None for a line that cannot be read. A line of no submission that can be
@@ -76,7 +90,7 @@ class Bonuses:
                 lines.setdefault(owner, []).append(line if submission else None)
         return lines
 
-    def _paid(self, payment: Payment) -> Settled:
+    def _pay_bonus(self, payment: Payment) -> Settlement:
         assignment_id, person = ids_of(payment.submission)
         try:
             self.wire.call(
@@ -90,20 +104,18 @@ class Bonuses:
         except TurkError as error:
             if is_replay(error):
                 return self._paid_before(payment, assignment_id)
-            refused = error.permanent and not error.uncertain and not error.of_account
-            state: Literal["unknown", "failed"] = "unknown" if error.uncertain else "failed"
-            return Settled(payment.reference, state, str(error), is_refused=refused)
-        return Settled(payment.reference, "sent")
+            return error.settlement(payment.reference)
+        return Settlement(payment.reference, "sent")
 
-    def _paid_before(self, payment: Payment, assignment_id: str) -> Settled:
+    def _paid_before(self, payment: Payment, assignment_id: str) -> Settlement:
         """An earlier call with this token was taken: the list of bonuses shows its result."""
         try:
             references = {line.reference for _, line in self._of(AssignmentId=assignment_id) if line}
         except TurkError as error:
-            return Settled(payment.reference, "unknown", str(error))
+            return Settlement(payment.reference, "unknown", str(error))
         if payment.reference in references:
-            return Settled(payment.reference, "sent", "It was paid by an earlier call.")
-        return Settled(payment.reference, "unknown", "It was called before, but is not on the list yet.")
+            return Settlement(payment.reference, "sent", "It was paid by an earlier call.")
+        return Settlement(payment.reference, "unknown", "It was called before, but is not on the list yet.")
 
     def _of(self, **which: str) -> Iterator[tuple[str, Line | None]]:
         try:

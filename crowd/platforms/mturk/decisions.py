@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 from crowd.platforms.base import (
     Line,
     ListedSubmission,
     PlatformError,
-    Posted,
-    Settled,
+    PlatformPosting,
+    Settlement,
     SubmissionState,
     Unread,
-    Unsupported,
+    UnsupportedRequest,
 )
 from crowd.platforms.mturk.hits import GONE
-from crowd.platforms.mturk.question import completion_of
-from crowd.platforms.mturk.wire import TurkError, Wire
-from crowd.platforms.texts import printable
+from crowd.platforms.mturk.question_xml import completion_of
+from crowd.platforms.mturk.wire import TurkError, TurkWire
+from crowd.platforms.untrusted_text import printable
 
 STATES: dict[str, SubmissionState] = {"Submitted": "awaiting", "Approved": "approved", "Rejected": "rejected"}
 SUBMISSION = re.compile(r"([A-Z0-9]{1,64}):(A[A-Z0-9]{1,63})")
@@ -32,7 +32,7 @@ NOT_THERE = "assignmentdoesnotexist"
 class Decisions:
     """Reads, approves and rejects submissions, for one account."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: TurkWire) -> None:
         self.wire = wire
 
     def listed(self, hit_id: str, base_cents: int) -> Iterator[ListedSubmission | Unread]:
@@ -45,8 +45,9 @@ class Decisions:
             if error.code != GONE:
                 raise
 
-    def submitted(self, posted: Posted, submission: str) -> ListedSubmission | Unread | None:
-        """One submission; None before it is submitted, or if it is another person's or another study's."""
+    def submission(self, posted: PlatformPosting, submission: str) -> ListedSubmission | Unread | None:
+        """One submission, which Mechanical Turk shows once it is submitted; None before, or if it is another
+        person's or another study's."""
         assignment_id, person = ids_of(submission)
         try:
             raw = self.wire.call("GetAssignment", AssignmentId=assignment_id)["Assignment"]
@@ -58,57 +59,52 @@ class Decisions:
             return None
         return listed_of(raw, int(posted.facts["base_cents"]))
 
-    def approve(self, posted: Posted, submissions: Sequence[str]) -> list[Settled]:
+    def approve(self, posted: PlatformPosting, submissions: Sequence[str]) -> list[Settlement]:
         """One after the other. Once Mechanical Turk cannot be reached, the rest is not tried."""
-        done: list[Settled] = []
+        done: list[Settlement] = []
         for submission in submissions:
             try:
-                done.append(self._approved(posted, submission))
+                done.append(self._approve_submission(posted, submission))
             except PlatformError as error:
-                refused = error.permanent and not error.uncertain and not error.of_account
-                state: Literal["unknown", "failed"] = "unknown" if error.uncertain else "failed"
-                done.append(Settled(submission, state, str(error), is_refused=refused))
+                done.append(error.settlement(submission))
                 if not error.permanent:
                     break
-        return [*done, *(Settled(rest, "failed", done[-1].message) for rest in submissions[len(done) :])]
+        return [*done, *(Settlement(rest, "failed", done[-1].message) for rest in submissions[len(done) :])]
 
-    def reject(self, posted: Posted, submission: str, message: str) -> None:
+    def reject(self, posted: PlatformPosting, submission: str, message: str, category: str) -> None:
+        """`category` has no counterpart here; the person reads the message."""
         if not message.strip() or len(message) > FEEDBACK_MAX or CONTROL.search(message):
-            raise Unsupported(
+            raise UnsupportedRequest(
                 f"The reason for a rejection must have 1 to {FEEDBACK_MAX} characters and no control "
                 f"characters; this one has {len(message)}."
             )
-        status = self._status(posted, submission)
-        if status == "Submitted":
-            try:
-                self.wire.call(
-                    "RejectAssignment", AssignmentId=ids_of(submission)[0], RequesterFeedback=message
-                )
-                return
-            except TurkError:
-                status = self._status(posted, submission)
-                if status == "Submitted":
-                    raise
-        if status != "Rejected":
+        if self._decide(posted, submission, "Rejected", RequesterFeedback=message) != "Rejected":
             raise PlatformError(
                 "This work was approved before; it can no longer be rejected.", permanent=True
             )
 
-    def _approved(self, posted: Posted, submission: str) -> Settled:
-        status = self._status(posted, submission)
-        if status == "Submitted":
-            try:
-                self.wire.call("ApproveAssignment", AssignmentId=ids_of(submission)[0])
-                return Settled(submission, "sent")
-            except TurkError:
-                status = self._status(posted, submission)
-                if status == "Submitted":
-                    raise
+    def _approve_submission(self, posted: PlatformPosting, submission: str) -> Settlement:
+        status = self._decide(posted, submission, "Approved")
         if status == "Approved":
-            return Settled(submission, "sent")
-        return Settled(submission, "failed", f"Mechanical Turk has this work as {status.lower()}.")
+            return Settlement(submission, "sent")
+        return Settlement(submission, "failed", f"Mechanical Turk has this work as {status.lower()}.")
 
-    def _status(self, posted: Posted, submission: str) -> str:
+    def _decide(self, posted: PlatformPosting, submission: str, wanted: str, **members: str) -> str:
+        """Decides about submitted work; the state that it is in then, perhaps by an earlier decision."""
+        status = self._status(posted, submission)
+        if status != "Submitted":
+            return status
+        operation = {"Approved": "ApproveAssignment", "Rejected": "RejectAssignment"}[wanted]
+        try:
+            self.wire.call(operation, AssignmentId=ids_of(submission)[0], **members)
+            return wanted
+        except TurkError:
+            status = self._status(posted, submission)
+            if status == "Submitted":
+                raise
+            return status
+
+    def _status(self, posted: PlatformPosting, submission: str) -> str:
         """The state of an assignment. Raises PlatformError if it is another person's or another study's: the
         id of a returned assignment may be used again for the next person."""
         assignment_id, person = ids_of(submission)

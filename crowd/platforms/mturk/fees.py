@@ -13,7 +13,7 @@ NINE = 9
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class TurkRates:
     """Shares of what is paid, 0-1. `many` is added to the fee of a reward if a HIT has `many_from` places or
     more, `masters` if it asks for Masters. No fee is lower than `minimum_cents`."""
 
@@ -24,7 +24,7 @@ class Rates:
     minimum_cents: int = 1
 
 
-def fee_cents(cents: int, rates: Rates, *, places: int = 1, masters: bool = False) -> int:
+def fee_cents(cents: int, rates: TurkRates, *, places: int = 1, masters: bool = False) -> int:
     """The fee of one payment, in cents: of a reward with the `places` of its HIT, of a bonus without.
 
     Rounded half up per payment. A reward of 0 still costs the lowest fee.
@@ -34,12 +34,12 @@ def fee_cents(cents: int, rates: Rates, *, places: int = 1, masters: bool = Fals
         share += rates.many
     if masters:
         share += rates.masters
-    return max(rounded(cents * share), rates.minimum_cents)
+    return max(round_cents(cents * share), rates.minimum_cents)
 
 
-def rates_of(options: Mapping[str, Any]) -> Rates:
+def rates_of(options: Mapping[str, Any]) -> TurkRates:
     """The rates of a study's checked options."""
-    return Rates(
+    return TurkRates(
         every=Decimal(str(options["fee_share"])),
         many=Decimal(str(options["fee_share_many"])),
         masters=Decimal(str(options["fee_share_masters"])),
@@ -48,10 +48,10 @@ def rates_of(options: Mapping[str, Any]) -> Rates:
 
 def base_cents(reward_cents: int, base_share: float) -> int:
     """The reward of a HIT, paid for every submission: a share of the study's reward, at least one cent."""
-    return max(rounded(reward_cents * Decimal(str(base_share))), min(reward_cents, 1))
+    return max(round_cents(reward_cents * Decimal(str(base_share))), min(reward_cents, 1))
 
 
-def rounded(cents: Decimal) -> int:
+def round_cents(cents: Decimal) -> int:
     return int(cents.quantize(Decimal(1), rounding=ROUND_HALF_UP))
 
 

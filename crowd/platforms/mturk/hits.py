@@ -12,13 +12,12 @@ from typing import Any
 
 from crowd.platforms.base import PlatformError
 from crowd.platforms.mturk.fees import NINE
-from crowd.platforms.mturk.terms import Terms
-from crowd.platforms.mturk.wire import TurkError, Wire
+from crowd.platforms.mturk.offer_terms import TurkTerms
+from crowd.platforms.mturk.wire import TurkError, TurkWire
 
 TOKEN_MAX = 64
 YEAR = timedelta(days=365)
 OPEN_STATUS = "Assignable"
-DONE_STATUSES = frozenset(("Reviewable", "Reviewing", "Disposed"))
 HIT_ID = re.compile(r"\b[A-Z0-9]{10,64}\b")
 GONE = "hitdoesnotexist"
 TOO_SMALL_OR_OLD = frozenset(("invalidmaximumassignmentsincrease", "hittoooldforextension"))
@@ -76,7 +75,7 @@ def token(*parts: object) -> str:
 class Hits:
     """Verbs on the HITs of postings, for one account."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: TurkWire) -> None:
         self.wire = wire
 
     def of_reference(self, reference: str) -> list[Hit]:
@@ -88,19 +87,19 @@ class Hits:
         """Those that still exist; Mechanical Turk forgets a HIT after 120 days."""
         return [hit for hit_id in hit_ids if (hit := self._one(hit_id)) is not None]
 
-    def grow(self, terms: Terms, kind: str, hits: Sequence[Hit]) -> list[Hit]:
+    def grow(self, terms: TurkTerms, kind: str, hits: Sequence[Hit]) -> list[Hit]:
         """HITs with as many places as the offer has. The last one grows as far as it may without a higher
         fee; then new ones are created."""
         grown = list(hits)
         while (missing := terms.spec.places - sum(hit.places for hit in grown)) > 0:
             last = grown[-1] if grown else None
             more = _room(last, missing, terms.options["batch"]) if last else 0
-            enlarged = self._enlarged(last, more, terms.spec.reference) if last and more else None
+            enlarged = self._enlarge_hit(last, more, terms.spec.reference) if last and more else None
             if enlarged:
                 grown[-1] = enlarged
             else:
                 size = min(missing, NINE) if terms.options["batch"] == "nine" else missing
-                grown.append(self._created(terms, kind, last.index + 1 if last else 0, size))
+                grown.append(self._create_hit(terms, kind, last.index + 1 if last else 0, size))
         return grown
 
     def end(self, hits: Sequence[Hit], lifetime_s: int) -> list[Hit]:
@@ -144,7 +143,7 @@ class Hits:
                 return None
             raise
 
-    def _enlarged(self, hit: Hit, more: int, reference: str) -> Hit | None:
+    def _enlarge_hit(self, hit: Hit, more: int, reference: str) -> Hit | None:
         """The HIT with more places; None if Mechanical Turk does not let it grow."""
         total = hit.places + more
         try:
@@ -168,7 +167,7 @@ class Hits:
             )
         return after
 
-    def _created(self, terms: Terms, kind: str, index: int, places: int) -> Hit:
+    def _create_hit(self, terms: TurkTerms, kind: str, index: int, places: int) -> Hit:
         reference = terms.spec.reference
         try:
             return hit_of(
@@ -185,9 +184,9 @@ class Hits:
         except TurkError as error:
             if not is_replay(error):
                 raise
-            return self._replayed(error, reference, index)
+            return self._earlier_hit(error, reference, index)
 
-    def _replayed(self, error: TurkError, reference: str, index: int) -> Hit:
+    def _earlier_hit(self, error: TurkError, reference: str, index: int) -> Hit:
         """The HIT that an earlier request with the same token made: its message names it."""
         named = self.read(HIT_ID.findall(error.full))
         for hit in [*named, *self.of_reference(reference)]:
@@ -195,7 +194,6 @@ class Hits:
                 return hit
         raise TurkError(
             "Mechanical Turk says that it made this HIT before, but does not show it. Try again later.",
-            permanent=False,
             uncertain=True,
         ) from error
 

@@ -11,27 +11,23 @@ from crowd.platforms.base import (
     Account,
     IncomingMessage,
     ListedSubmission,
-    Payment,
     PlatformError,
-    Posted,
+    PlatformPosting,
     PostingSpec,
     PostingState,
-    Prepared,
     Quote,
-    Settled,
-    Shown,
     Unread,
-    Unsupported,
+    UnsupportedRequest,
 )
 from crowd.platforms.mturk.bonuses import Bonuses
 from crowd.platforms.mturk.decisions import CONTROL, RAW_MAX, Decisions
-from crowd.platforms.mturk.fees import dollars, floored_cents, rates_of
+from crowd.platforms.mturk.fees import dollars, floored_cents
 from crowd.platforms.mturk.hits import OPEN_STATUS, Hit, Hits, is_replay
-from crowd.platforms.mturk.notices import specification
+from crowd.platforms.mturk.offer_terms import CURRENCY, TurkTerms, quote_terms, terms_of
 from crowd.platforms.mturk.options import check_options
-from crowd.platforms.mturk.terms import CURRENCY, Terms, quoted, terms_of
-from crowd.platforms.mturk.wire import TurkError, Wire
-from crowd.platforms.texts import printable
+from crowd.platforms.mturk.sqs_notices import specification
+from crowd.platforms.mturk.wire import TurkError, TurkWire
+from crowd.platforms.untrusted_text import printable
 
 WORKER_PAGES = {"live": "https://worker.mturk.com", "sandbox": "https://workersandbox.mturk.com"}
 MESSAGE_MAX = 4096
@@ -39,7 +35,7 @@ SUBJECT = "About a study that you took part in"
 FAIR_FAILED_SHORT, FAIR_FAILED_LONG, SHORT_MINUTES = 1, 2, 5
 
 
-class MTurk:
+class MTurk(Decisions, Bonuses):
     """One requester's account.
 
     `Posted.external_id` is the qualification "has taken part" of the posting, a separate one per posting, so
@@ -56,11 +52,9 @@ class MTurk:
         wait: Callable[[float], object],
         clock: Callable[[], float] = lambda: 0.0,
     ) -> None:
+        super().__init__(TurkWire(account, wait, clock))
         self.account = account
-        self.wire = Wire(account, wait, clock)
         self.hits = Hits(self.wire)
-        self._decisions = Decisions(self.wire)
-        self._bonuses = Bonuses(self.wire)
 
     def disconnect(self) -> None:
         """Closes the connections that are kept for the next call."""
@@ -86,9 +80,9 @@ class MTurk:
 
     def quote(self, spec: PostingSpec) -> Quote:
         terms = terms_of(spec, self.account.site)
-        return quoted(terms, self.balance()[1])
+        return quote_terms(terms, self.balance()[1])
 
-    def publish(self, spec: PostingSpec) -> Posted:
+    def publish(self, spec: PostingSpec) -> PlatformPosting:
         terms = terms_of(spec, self.account.site)
         hits = self.hits.of_reference(spec.reference)
         self._check_balance(terms, hits)
@@ -102,18 +96,24 @@ class MTurk:
                 Notification=specification(self.account.queue_url),
                 Active=True,
             )
-        hits = self.hits.grow(terms, kind, hits)
-        return self._posted(qualification, hits, _facts(terms, kind))
+        facts = {
+            "hit_type": kind,
+            "lifetime_s": terms.lifetime_s,
+            "base_cents": terms.base_cents,
+            "options": dict(terms.options),
+            "stopped": "",
+        }
+        return self._platform_posting(qualification, self.hits.grow(terms, kind, hits), facts)
 
-    def look(self, posted: Posted) -> Posted:
-        return self._posted(posted.external_id, self._read(posted), posted.facts, posted)
+    def look(self, posted: PlatformPosting) -> PlatformPosting:
+        return self._platform_posting(posted.external_id, self._read(posted), posted.facts, posted)
 
-    def revise(self, posted: Posted, spec: PostingSpec) -> Posted:
+    def revise(self, posted: PlatformPosting, spec: PostingSpec) -> PlatformPosting:
         terms = terms_of(spec, self.account.site)
         hits = self._every(posted, spec.reference)
         places = sum(hit.places for hit in hits)
         if spec.places < places:
-            raise Unsupported(
+            raise UnsupportedRequest(
                 f"Mechanical Turk has {places} places and takes none back: {spec.places} is fewer. Pause "
                 "or close the posting instead."
             )
@@ -123,63 +123,43 @@ class MTurk:
         before = {hit.id: hit.places for hit in hits if hit.id in known}
         hits = self.hits.grow(terms, str(posted.facts["hit_type"]), hits)
         grown = [hit for hit in hits if before.get(hit.id) != hit.places]
-        facts = {**posted.facts, "hits": _merged(posted, hits)}
+        facts = {**posted.facts, "hits": _merge_hit_ids(posted, hits)}
         if posted.facts["stopped"]:
             self.hits.end(grown, lifetime_s)
         else:
             self.hits.reopen(grown, lifetime_s)
         return self.look(replace(posted, facts=facts))
 
-    def pause(self, posted: Posted) -> Posted:
-        return self._stopped(posted, "paused")
+    def pause(self, posted: PlatformPosting) -> PlatformPosting:
+        return self._stop_posting(posted, "paused")
 
-    def close(self, posted: Posted) -> Posted:
-        return self._stopped(posted, "closed")
+    def close(self, posted: PlatformPosting) -> PlatformPosting:
+        return self._stop_posting(posted, "closed")
 
-    def resume(self, posted: Posted) -> Posted:
+    def resume(self, posted: PlatformPosting) -> PlatformPosting:
         hits = self.hits.reopen(self._every(posted), int(posted.facts["lifetime_s"]))
-        return self._posted(posted.external_id, hits, {**posted.facts, "stopped": ""}, posted)
+        return self._platform_posting(posted.external_id, hits, {**posted.facts, "stopped": ""}, posted)
 
     # Submissions and money ---------------------------------------------------------------------------------
 
-    def submissions(self, posted: Posted) -> Iterator[ListedSubmission | Unread]:
+    def submissions(self, posted: PlatformPosting) -> Iterator[ListedSubmission | Unread]:
         """Every submitted assignment. Its worker gets the qualification "has taken part", without notice, so
         that Mechanical Turk offers them no other HIT of this study."""
         people: set[str] = set()
         for hit_id in posted.facts["hits"]:
-            for listed in self._decisions.listed(hit_id, int(posted.facts["base_cents"])):
+            for listed in self.listed(hit_id, int(posted.facts["base_cents"])):
                 if not isinstance(listed, Unread):
                     people.add(listed.person)
                 yield listed
         self._grant(posted.external_id, people)
 
-    def submission(self, posted: Posted, submission: str) -> ListedSubmission | Unread | None:
-        """Mechanical Turk shows an assignment once it is submitted."""
-        return self._decisions.submitted(posted, submission)
-
-    def approve(self, posted: Posted, submissions: Sequence[str]) -> list[Settled]:
-        return self._decisions.approve(posted, submissions)
-
-    def reject(self, posted: Posted, submission: str, message: str, category: str) -> None:
-        """`category` has no counterpart here; the person reads the message."""
-        self._decisions.reject(posted, submission, message)
-
-    def request_return(self, posted: Posted, submission: str, reason: str) -> None:
-        raise Unsupported(
+    def request_return(self, posted: PlatformPosting, submission: str, reason: str) -> None:
+        raise UnsupportedRequest(
             "Mechanical Turk has no request to return submitted work. Write to the person, or approve it."
         )
 
-    def prepare(self, posted: Posted, payments: Sequence[Payment]) -> Prepared:
-        return self._bonuses.prepare(payments, rates_of(posted.facts["options"]))
-
-    def pay(self, posted: Posted, prepared: Prepared, payments: Sequence[Payment]) -> list[Settled]:
-        return self._bonuses.pay(prepared, payments)
-
-    def statement(self, posted: Posted, submissions: Sequence[str]) -> Iterator[Shown | Unread]:
-        return self._bonuses.statement(posted, submissions)
-
-    def demographics(self, posted: Posted) -> Iterator[tuple[str, Mapping[str, str]]]:
-        raise Unsupported("Mechanical Turk tells nothing about its people. Ask them in the study.")
+    def demographics(self, posted: PlatformPosting) -> Iterator[tuple[str, Mapping[str, str]]]:
+        raise UnsupportedRequest("Mechanical Turk tells nothing about its people. Ask them in the study.")
 
     def rejection_grounds(self, expected_minutes: float, failed_checks: int) -> str:
         """Grounds announced to people before: failed instructed checks, one if the announced time is under
@@ -197,9 +177,9 @@ class MTurk:
 
     # Messages and notices ----------------------------------------------------------------------------------
 
-    def message(self, posted: Posted, person: str, body: str) -> None:
+    def message(self, posted: PlatformPosting, person: str, body: str) -> None:
         if not body.strip() or len(body) > MESSAGE_MAX or CONTROL.search(body):
-            raise Unsupported(
+            raise UnsupportedRequest(
                 f"A message must have 1 to {MESSAGE_MAX} characters and no control characters; this one "
                 f"has {len(body)}."
             )
@@ -216,12 +196,12 @@ class MTurk:
                 permanent=is_hard,
             )
 
-    def messages(self, posted: Posted) -> Iterator[IncomingMessage]:
+    def messages(self, posted: PlatformPosting) -> Iterator[IncomingMessage]:
         return iter(())
 
     # Inside ------------------------------------------------------------------------------------------------
 
-    def _check_balance(self, terms: Terms, hits: Sequence[Hit]) -> None:
+    def _check_balance(self, terms: TurkTerms, hits: Sequence[Hit]) -> None:
         """Raises Unsupported if the account cannot pay the rewards of the places that are not there yet, with
         their fees."""
         missing = terms.spec.places - sum(hit.places for hit in hits)
@@ -229,7 +209,7 @@ class MTurk:
             return
         held, needed = self.balance()[1], terms.cost_cents(missing)
         if held is not None and held < needed:
-            raise Unsupported(
+            raise UnsupportedRequest(
                 f"The account on Mechanical Turk holds {dollars(held)} {CURRENCY}, and {missing} more places "
                 f"cost {dollars(needed)} with fees: {dollars(needed - held)} is missing. Add money there, or "
                 "offer fewer places."
@@ -285,10 +265,10 @@ class MTurk:
         except PlatformError:
             return
 
-    def _read(self, posted: Posted) -> list[Hit]:
+    def _read(self, posted: PlatformPosting) -> list[Hit]:
         return self.hits.read(posted.facts["hits"])
 
-    def _every(self, posted: Posted, reference: str = "") -> list[Hit]:
+    def _every(self, posted: PlatformPosting, reference: str = "") -> list[Hit]:
         """The stored HITs, and those created by a call that was cut off: their reference identifies them,
         also when the tokens of that call no longer work."""
         hits = self._read(posted)
@@ -297,25 +277,25 @@ class MTurk:
         beside = self.hits.of_reference(reference) if reference else []
         return sorted([*hits, *(hit for hit in beside if hit.id not in known)], key=lambda hit: hit.index)
 
-    def _stopped(self, posted: Posted, how: PostingState) -> Posted:
+    def _stop_posting(self, posted: PlatformPosting, how: PostingState) -> PlatformPosting:
         hits = self.hits.end(self._every(posted), int(posted.facts["lifetime_s"]))
-        return self._posted(posted.external_id, hits, {**posted.facts, "stopped": how}, posted)
+        return self._platform_posting(posted.external_id, hits, {**posted.facts, "stopped": how}, posted)
 
-    def _posted(
+    def _platform_posting(
         self,
         external_id: str,
         hits: Sequence[Hit],
         facts: Mapping[str, Any],
-        before: Posted | None = None,
-    ) -> Posted:
+        before: PlatformPosting | None = None,
+    ) -> PlatformPosting:
         """The HITs as one posting. A deleted HIT (after 120 days) still counts with its stored values."""
         known = dict(facts)
-        known["hits"] = _merged(before, hits)
+        known["hits"] = _merge_hit_ids(before, hits)
         known["places"] = {**facts.get("places", {}), **{hit.id: hit.places for hit in hits}}
         known["taken"] = {**facts.get("taken", {}), **{hit.id: hit.places - hit.free for hit in hits}}
         group = next((hit.group for hit in hits), "")
         pages = self.account.site.url or WORKER_PAGES[self.account.site.mode]
-        return Posted(
+        return PlatformPosting(
             external_id=external_id,
             state=_state(hits, known),
             raw=printable("+".join(sorted({hit.status for hit in hits}) or ["Disposed"]))[:RAW_MAX],
@@ -339,16 +319,6 @@ def _state(hits: Sequence[Hit], facts: Mapping[str, Any]) -> PostingState:
     return "paused" if all(ended) else "open"
 
 
-def _facts(terms: Terms, kind: str) -> dict[str, Any]:
-    return {
-        "hit_type": kind,
-        "lifetime_s": terms.lifetime_s,
-        "base_cents": terms.base_cents,
-        "options": dict(terms.options),
-        "stopped": "",
-    }
-
-
-def _merged(before: Posted | None, hits: Sequence[Hit]) -> list[str]:
+def _merge_hit_ids(before: PlatformPosting | None, hits: Sequence[Hit]) -> list[str]:
     known = list(before.facts["hits"]) if before else []
     return [*known, *(hit.id for hit in hits if hit.id not in known)]

@@ -62,17 +62,18 @@ OF_ACCOUNT = frozenset(("insufficientfunds", "accountsuspended", "accessdenied")
 
 class TurkError(PlatformError):
     """A PlatformError with Mechanical Turk's own code, without its prefix and in small letters (empty: none),
-    and its message in full. The message may name people: show `str(error)`, which does not."""
+    and its message in full. The message may name people: show `str(error)`, which does not. Whether it is
+    `uncertain` is said each time: taken for certain, a payment would be sent again."""
 
     def __init__(
-        self, message: str, *, permanent: bool, uncertain: bool, code: str = "", full: str = ""
+        self, message: str, *, uncertain: bool, permanent: bool = False, code: str = "", full: str = ""
     ) -> None:
         of_account = code in OF_ACCOUNT
         super().__init__(message, permanent=permanent, uncertain=uncertain, of_account=of_account)
         self.code, self.full = code, full
 
 
-class Wire:
+class TurkWire:
     """The operations of one account. `wait(seconds)` passes the time between two tries; `clock()` gives
     seconds of a clock that only runs forward.
 
@@ -129,10 +130,10 @@ class Wire:
         try:
             reply: dict[str, Any] = getattr(self.client, xform_name(operation))(**members)
         except ClientError as error:
-            raise _refused(operation, members, error, changes) from error
+            raise _turk_error(operation, members, error, changes) from error
         except ParamValidationError as error:
             raise TurkError(
-                f"{operation} was not sent: {_hidden(str(error), members)}", permanent=True, uncertain=False
+                f"{operation} was not sent: {_hide_ids(str(error), members)}", permanent=True, uncertain=False
             ) from error
         except NO_KEYS as error:
             raise TurkError(
@@ -145,7 +146,6 @@ class Wire:
             what = "cannot be reached" if unsent else "did not answer"
             raise TurkError(
                 f"Mechanical Turk {what} ({operation}: {type(error).__name__}).",
-                permanent=False,
                 uncertain=changes and not unsent,
             ) from error
         self._check_reply(operation, reply, changes)
@@ -159,7 +159,6 @@ class Wire:
         if wanted and not wanted.keys() & reply.keys():
             raise TurkError(
                 f"Mechanical Turk's answer cannot be read ({operation}). Try again later.",
-                permanent=False,
                 uncertain=changes,
             )
 
@@ -172,9 +171,7 @@ class Wire:
 
 
 def _endless(operation: str, how: str) -> TurkError:
-    return TurkError(
-        f"A list of Mechanical Turk {how} ({operation}). Try again later.", permanent=False, uncertain=False
-    )
+    return TurkError(f"A list of Mechanical Turk {how} ({operation}). Try again later.", uncertain=False)
 
 
 def is_harmless(operation: str) -> bool:
@@ -233,7 +230,7 @@ def _client(account: Account) -> Any:
     )
 
 
-def _refused(operation: str, members: Mapping[str, Any], error: ClientError, changes: bool) -> TurkError:
+def _turk_error(operation: str, members: Mapping[str, Any], error: ClientError, changes: bool) -> TurkError:
     reply = error.response
     status = reply.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     kind = str(reply.get("Error", {}).get("Code", ""))
@@ -242,7 +239,7 @@ def _refused(operation: str, members: Mapping[str, Any], error: ClientError, cha
     turk = str(reply.get("TurkErrorCode") or "")
     busy = kind in BUSY or status == 429
     broken = status >= 500 or kind == "ServiceFault" or turk == "AWS.ServiceUnavailable"
-    said = _hidden(text, members).strip()
+    said = _hide_ids(text, members).strip()
     sentence = "is busy" if busy else ("failed" if broken else "refused")
     return TurkError(
         f"Mechanical Turk {sentence} ({operation}: {turk or kind}). {said}".strip(),
@@ -253,7 +250,7 @@ def _refused(operation: str, members: Mapping[str, Any], error: ClientError, cha
     )
 
 
-def _hidden(text: str, members: Mapping[str, Any]) -> str:
+def _hide_ids(text: str, members: Mapping[str, Any]) -> str:
     """A text of Amazon's without the ids of people."""
     for name in PEOPLE & members.keys():
         values = members[name] if isinstance(members[name], list | tuple) else [members[name]]

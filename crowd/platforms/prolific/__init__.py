@@ -37,7 +37,7 @@ PLATFORM = Platform(
         },
         notice_secret="PROLIFIC_WEBHOOK_SECRET",
     ),
-    entry="crowd.platforms.prolific.entry:ProlificEntry",
+    entry="crowd.platforms.prolific.arrival_and_exit:ProlificEntry",
     service="crowd.platforms.prolific.service:Prolific",
     signature="crowd.platforms.prolific.signed_entry:ProlificSignature",
     notice="crowd.platforms.prolific.notices:read_notice",

@@ -6,10 +6,10 @@ import csv
 import io
 from collections.abc import Iterator, Mapping
 
-from crowd.platforms.base import PlatformError, Posted
-from crowd.platforms.prolific.submissions import is_id
-from crowd.platforms.prolific.wire import Wire, segment
-from crowd.platforms.texts import printable
+from crowd.platforms.base import PlatformError, PlatformPosting
+from crowd.platforms.prolific.submissions_and_messages import is_id
+from crowd.platforms.prolific.wire import ProlificWire, segment
+from crowd.platforms.untrusted_text import printable
 
 SUBMISSION = "submission_id"
 LEFT_OUT = frozenset(
@@ -19,7 +19,7 @@ LEFT_OUT = frozenset(
 VALUE_MAX = 200
 
 
-def demographics(wire: Wire, posted: Posted) -> Iterator[tuple[str, Mapping[str, str]]]:
+def demographics(wire: ProlificWire, posted: PlatformPosting) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Per submission what Prolific knows of its person, column by column, as it words it: also DATA_EXPIRED
     and CONSENT_REVOKED. The export is a table of separated values, made at the call."""
     reply = wire.send(

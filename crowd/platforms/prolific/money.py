@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from crowd.platforms.base import Account, PlatformError, PostingSpec, Quote, Unsupported
+from crowd.platforms.base import Account, PlatformError, PostingSpec, Quote, UnsupportedRequest
 from crowd.platforms.prolific.specs import (
     check_spec,
     estimated_minutes,
@@ -17,7 +17,7 @@ from crowd.platforms.prolific.specs import (
     pays_screened,
     screen_out_slots,
 )
-from crowd.platforms.prolific.wire import Refused, Wire, segment
+from crowd.platforms.prolific.wire import ProlificError, ProlificWire, segment
 
 COUNTED_FROM = 25
 """Prolific reports fewer eligible people than this as 0."""
@@ -64,11 +64,11 @@ def number(value: Any) -> Decimal | None:
     return Decimal(value) if -AMOUNT_MAX < value < AMOUNT_MAX else None
 
 
-def balance(wire: Wire, account: Account) -> tuple[str, int | None]:
+def balance(wire: ProlificWire, account: Account) -> tuple[str, int | None]:
     """Currency of the workspace, and what it holds: whole minor units, a fraction left out. None if Prolific
     does not say it as a number."""
     if not account.workspace:
-        raise Unsupported("Prolific asks for a workspace. Set PROLIFIC_WORKSPACE.")
+        raise UnsupportedRequest("Prolific asks for a workspace. Set PROLIFIC_WORKSPACE.")
     data = wire.get(f"workspaces/{segment(account.workspace)}/balance/")
     currency = data.get("currency_code") if isinstance(data, dict) else None
     if not isinstance(currency, str):
@@ -77,23 +77,23 @@ def balance(wire: Wire, account: Account) -> tuple[str, int | None]:
     return currency.upper(), None if held is None else math.floor(held)
 
 
-def currency_of(wire: Wire, account: Account, wanted: str) -> int | None:
+def currency_of(wire: ProlificWire, account: Account, wanted: str) -> int | None:
     """What the workspace holds; Unsupported if its currency is another one."""
     currency, held = balance(wire, account)
     if currency != wanted:
-        raise Unsupported(
+        raise UnsupportedRequest(
             f"The workspace on Prolific pays in {currency}, the study in {wanted}. Set reward.currency to "
             f"{currency}, or use a workspace in {wanted}."
         )
     return held
 
 
-def quote(wire: Wire, account: Account, spec: PostingSpec) -> Quote:
+def quote(wire: ProlificWire, account: Account, spec: PostingSpec) -> Quote:
     """What the posting costs at most."""
     check_spec(spec, account)
     held = currency_of(wire, account, spec.currency)
     rewards = spec.reward_cents * spec.places
-    total = _calculated(wire, spec)
+    total = _calculate_cost(wire, spec)
     if total < rewards:
         raise PlatformError(
             f"Prolific's calculator says {total} for rewards of {rewards}: its unit is not the expected one.",
@@ -123,23 +123,23 @@ def quote(wire: Wire, account: Account, spec: PostingSpec) -> Quote:
     return Quote(spec.currency, tuple(lines), held, tuple(notes))
 
 
-def check_balance(wire: Wire, spec: PostingSpec, held: int | None) -> None:
+def check_balance(wire: ProlificWire, spec: PostingSpec, held: int | None) -> None:
     """Raises Unsupported if the workspace does not hold what publishing sets aside: the rewards, the payments
     to people screened out if Prolific makes them, and the fees on both."""
     if held is None:
         return
-    needed = _calculated(wire, spec)
+    needed = _calculate_cost(wire, spec)
     if pays_screened(spec):
         needed += needed * spec.screened_cents * screen_out_slots(spec) // (spec.reward_cents * spec.places)
     if held < needed:
-        raise Unsupported(
+        raise UnsupportedRequest(
             f"The workspace on Prolific holds {major(held)} {spec.currency}, and {spec.places} more places "
             f"cost {major(needed)} with fees: {major(needed - held)} is missing. Add money there, or "
             "offer fewer places."
         )
 
 
-def _calculated(wire: Wire, spec: PostingSpec) -> int:
+def _calculate_cost(wire: ProlificWire, spec: PostingSpec) -> int:
     """Rewards with fee and VAT of this account, as Prolific itself calculates them."""
     body = {"reward": spec.reward_cents, "total_available_places": spec.places}
     data = wire.send("POST", "study-cost-calculator/", body, reads=True).data
@@ -154,12 +154,12 @@ def _fee(cents: int, share: Fraction) -> int:
     return math.ceil(cents * share) + 1 if share else 0
 
 
-def _notes(wire: Wire, account: Account, spec: PostingSpec) -> list[str]:
+def _notes(wire: ProlificWire, account: Account, spec: PostingSpec) -> list[str]:
     """What Prolific says about the hourly pay. Below its minimum it refuses the study, so we do."""
     params = {"workspace_id": account.workspace, "currency": spec.currency}
     try:
         data = wire.get("reward-recommendations/", params)
-    except Refused as refused:
+    except ProlificError as refused:
         if refused.permanent:
             return ["Prolific does not state its minimum pay for this workspace."]
         raise
@@ -172,7 +172,7 @@ def _notes(wire: Wire, account: Account, spec: PostingSpec) -> list[str]:
             continue
         least, better = rate.get("min_reward_per_hour"), rate.get("recommended_reward_per_hour")
         if isinstance(least, int | Decimal) and hourly < Fraction(least):
-            raise Unsupported(
+            raise UnsupportedRequest(
                 f"The reward comes to {_money(hourly, spec)} per hour for {minutes} minutes; Prolific "
                 f"demands {_money(Fraction(least), spec)}. Raise reward.amount_cents to "
                 f"{math.ceil(Fraction(least) * minutes / 60)} or more."
@@ -185,12 +185,12 @@ def _notes(wire: Wire, account: Account, spec: PostingSpec) -> list[str]:
     return []
 
 
-def _eligible(wire: Wire, account: Account, spec: PostingSpec) -> Iterator[str]:
+def _eligible(wire: ProlificWire, account: Account, spec: PostingSpec) -> Iterator[str]:
     """How many people the filters leave, if Prolific says it."""
     body = {"filters": filters(spec), "workspace_id": account.workspace}
     try:
         data = wire.send("POST", "eligibility-count/", body, reads=True).data
-    except Refused as refused:
+    except ProlificError as refused:
         if not refused.permanent:
             raise
         return

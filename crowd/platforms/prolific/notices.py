@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from crowd.platforms.base import BadNotice, Notified
+from crowd.platforms.base import BadNotice, Notification
 
 WINDOW_S = 300
 BODY_MAX = 65_536
@@ -27,7 +27,7 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
     return base64.b64encode(mac.digest()).decode()
 
 
-def read_notice(headers: Mapping[str, str], body: bytes, secret: str, now: datetime) -> list[Notified]:
+def read_notice(headers: Mapping[str, str], body: bytes, secret: str, now: datetime) -> list[Notification]:
     """Raises BadNotice for a forged, stale or unreadable delivery."""
     given = {name.lower(): value for name, value in headers.items()}
     if not secret:
@@ -47,7 +47,7 @@ def read_notice(headers: Mapping[str, str], body: bytes, secret: str, now: datet
     payload = _payload(body)
     kind, resource = _text(payload, "event_type"), _text(payload, "resource_id")
     return [
-        Notified(
+        Notification(
             event_id=event_id,
             kind=kind,
             posting=resource if kind.startswith("study.") else "",

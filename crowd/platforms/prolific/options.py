@@ -22,7 +22,7 @@ MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\
 DAY_MINUTES = 24 * 60
 
 
-class Options(BaseModel):
+class ProlificOptions(BaseModel):
     """What a study may choose on Prolific; values are checked, not converted."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -69,10 +69,10 @@ class Options(BaseModel):
         return dynamic_payment
 
 
-def checked(options: Mapping[str, Any]) -> dict[str, Any]:
+def read_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """The table with defaults filled, as plain values; raises BadOptions with the first mistake."""
     try:
-        return Options.model_validate(dict(options)).model_dump(mode="json")
+        return ProlificOptions.model_validate(dict(options)).model_dump(mode="json")
     except ValidationError as error:
         raise BadOptions(_sentence(error.errors()[0])) from error
 
@@ -110,8 +110,8 @@ def _sentence(detail: Any) -> str:
     """pydantic's error in our words: key, value, limit, remedy."""
     key = ".".join(str(part) for part in detail["loc"])
     if detail["type"] == "extra_forbidden":
-        close = difflib.get_close_matches(key, Options.model_fields, n=1)
-        hint = f"Did you mean {close[0]}?" if close else f"It has: {', '.join(Options.model_fields)}."
+        close = difflib.get_close_matches(key, ProlificOptions.model_fields, n=1)
+        hint = f"Did you mean {close[0]}?" if close else f"It has: {', '.join(ProlificOptions.model_fields)}."
         return f"[platforms.prolific] has no key {key!r}. {hint}"
     message = str(detail["msg"]).removeprefix("Value error, ")
     value = repr(detail["input"])[:60]

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import jwt
 
 from crowd.platforms.base import Claims, ForgedEntry
-from crowd.platforms.prolific.entry import PLACEHOLDERS, SUBMISSION, TOKEN
+from crowd.platforms.prolific.arrival_and_exit import PLACEHOLDERS, SUBMISSION, TOKEN
 
 ISSUER = "https://www.prolific.com"
 REQUIRED = ["exp", "iat", "iss", "sub", "aud"]
@@ -27,39 +27,23 @@ class ProlificSignature:
     def check(
         self, token: str, keys: Mapping[str, Any], host: str, fields: Mapping[str, str], now: datetime
     ) -> Claims:
-        return check_signed_entry(token, keys, host, fields, now)
+        claims = _verify_token(token, _key(token, keys))
+        issued, expires = _moment(claims, "iat"), _moment(claims, "exp")
+        if expires + LEEWAY < now:
+            raise ForgedEntry("The link is too old. Open the study again from its page on Prolific.")
+        if issued - LEEWAY > now or not issued < expires <= issued + LIFETIME_MAX:
+            raise ForgedEntry("The link's times do not fit. Open the study again from its page on Prolific.")
+        if not _is_host(claims["aud"], host):
+            raise ForgedEntry("The link was made for another address.")
+        _check_fields(claims, fields)
+        return Claims(session=claims["sub"], issued_at=issued)
 
     def is_unknown_key(self, token: str, keys: Mapping[str, Any]) -> bool:
-        return is_unknown_key(token, keys)
-
-
-def check_signed_entry(
-    token: str, jwks: Mapping[str, Any], host: str, fields: Mapping[str, str], now: datetime
-) -> Claims:
-    """Checks a token against the platform's keys, our host, the fields of the address, and the time.
-
-    `fields` are those of the query string, `host` is ours without scheme. Raises ForgedEntry; before that,
-    `is_unknown_key` tells whether fresh keys may help.
-    """
-    claims = _verified(token, _key(token, jwks))
-    issued, expires = _moment(claims, "iat"), _moment(claims, "exp")
-    if expires + LEEWAY < now:
-        raise ForgedEntry("The link is too old. Open the study again from its page on Prolific.")
-    if issued - LEEWAY > now or not issued < expires <= issued + LIFETIME_MAX:
-        raise ForgedEntry("The link's times do not fit. Open the study again from its page on Prolific.")
-    if not _is_host(claims["aud"], host):
-        raise ForgedEntry("The link was made for another address.")
-    _check_fields(claims, fields)
-    return Claims(session=claims["sub"], issued_at=issued)
-
-
-def is_unknown_key(token: str, jwks: Mapping[str, Any]) -> bool:
-    """Whether the token names a key that is not among these."""
-    try:
-        kid = jwt.get_unverified_header(token).get("kid")
-    except jwt.PyJWTError:
-        return False
-    return isinstance(kid, str) and kid not in _kids(jwks)
+        try:
+            kid = jwt.get_unverified_header(token).get("kid")
+        except jwt.PyJWTError:
+            return False
+        return isinstance(kid, str) and kid not in _kids(keys)
 
 
 def _kids(jwks: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -83,7 +67,7 @@ def _key(token: str, jwks: Mapping[str, Any]) -> jwt.PyJWK:
         raise ForgedEntry("The key that Prolific publishes cannot be read.") from error
 
 
-def _verified(token: str, key: jwt.PyJWK) -> dict[str, Any]:
+def _verify_token(token: str, key: jwt.PyJWK) -> dict[str, Any]:
     try:
         claims = jwt.decode(
             token,

@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import unquote
 
-from crowd.platforms.base import Account, Outcome, PostingSpec, Unsupported
-from crowd.platforms.prolific.entry import PLACEHOLDERS
+from crowd.platforms.base import Account, Outcome, PostingSpec, UnsupportedRequest
+from crowd.platforms.prolific.arrival_and_exit import PLACEHOLDERS
 from crowd.platforms.prolific.options import DAY_MINUTES
 
 PLACES_MAX = 100_000
@@ -37,24 +37,26 @@ FROZEN = ("reward", "external_study_url", "completion_codes")
 def check_spec(spec: PostingSpec, account: Account) -> None:
     """Refuses what Prolific cannot express, before any call."""
     if not account.workspace:
-        raise Unsupported("Prolific asks for a workspace. Set PROLIFIC_WORKSPACE.")
+        raise UnsupportedRequest("Prolific asks for a workspace. Set PROLIFIC_WORKSPACE.")
     if not project_of(spec, account):
-        raise Unsupported(
+        raise UnsupportedRequest(
             "Without a project Prolific takes the first one ever made. Set PROLIFIC_PROJECT, or "
             "project in [platforms.prolific]."
         )
     if spec.reward_cents < 1:
-        raise Unsupported("Prolific pays every participant: a reward of 0 cannot be offered. Raise it.")
+        raise UnsupportedRequest(
+            "Prolific pays every participant: a reward of 0 cannot be offered. Raise it."
+        )
     if not 1 <= spec.places <= PLACES_MAX:
-        raise Unsupported(f"{spec.places} places cannot be offered; give 1 to {PLACES_MAX}.")
+        raise UnsupportedRequest(f"{spec.places} places cannot be offered; give 1 to {PLACES_MAX}.")
     if account.site.mode == "live" and not spec.url.startswith("https://"):
-        raise Unsupported("Prolific sends people to https addresses only. Set BASE_URL to one.")
+        raise UnsupportedRequest("Prolific sends people to https addresses only. Set BASE_URL to one.")
     if not spec.codes.get("complete"):
-        raise Unsupported("The offer has no completion code for people who finish.")
+        raise UnsupportedRequest("The offer has no completion code for people who finish.")
     if len(set(spec.codes.values())) < len(spec.codes):
-        raise Unsupported("Two outcomes share a completion code; each needs its own.")
+        raise UnsupportedRequest("Two outcomes share a completion code; each needs its own.")
     if spec.options.get("fixed_screen_out") and spec.screened_cents >= spec.reward_cents:
-        raise Unsupported(
+        raise UnsupportedRequest(
             f"Prolific's screen-out payment must lie below the reward, but {spec.screened_cents} is not "
             f"below {spec.reward_cents}. Lower policy.screened_share, or set fixed_screen_out = false: then "
             "screened people are paid by bonus."
@@ -81,13 +83,15 @@ def maximum_minutes(spec: PostingSpec) -> int:
     floor = math.ceil(least_maximum(estimated_minutes(spec.expected_minutes)))
     chosen = spec.options.get("maximum_allowed_minutes")
     if chosen is not None and chosen < floor:
-        raise Unsupported(
+        raise UnsupportedRequest(
             f"maximum_allowed_minutes = {chosen} is less than Prolific allows for {spec.expected_minutes:g} "
             f"expected minutes: at least {floor}."
         )
     minutes = chosen if chosen is not None else max(floor, math.ceil(spec.maximum_minutes))
     if minutes >= DAY_MINUTES:
-        raise Unsupported(f"A maximum time of {minutes} minutes is too long: Prolific allows under 24 hours.")
+        raise UnsupportedRequest(
+            f"A maximum time of {minutes} minutes is too long: Prolific allows under 24 hours."
+        )
     return int(minutes)
 
 

@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from crowd.platforms.base import (
-    Account,
     PlatformError,
-    Posted,
+    PlatformPosting,
     PostingSpec,
     PostingState,
-    Unsupported,
+    UnsupportedRequest,
 )
-from crowd.platforms.prolific.entry import app_of
+from crowd.platforms.prolific.arrival_and_exit import app_of
 from crowd.platforms.prolific.money import check_balance, currency_of, whole
 from crowd.platforms.prolific.specs import (
     FROZEN,
@@ -26,9 +25,9 @@ from crowd.platforms.prolific.specs import (
     project_of,
     study_body,
 )
-from crowd.platforms.prolific.submissions import REWARD, SCREEN_OUT, parts_of
-from crowd.platforms.prolific.wire import PAUSES_S, Refused, Wire, segment
-from crowd.platforms.texts import printable
+from crowd.platforms.prolific.submissions_and_messages import REWARD, SCREEN_OUT, Submissions
+from crowd.platforms.prolific.wire import PAUSES_S, ProlificError, segment
+from crowd.platforms.untrusted_text import printable
 
 DRAFTS = frozenset({"UNPUBLISHED", "SCHEDULED"})
 VAGUE = frozenset({"PROCESSING", "UNKNOWN"})
@@ -50,31 +49,28 @@ STOPPED, PARTS = "stopped", "parts"
 REOPENED = "Raise the number of places to reopen it."
 
 
-class Studies:
+class Studies(Submissions):
     """The studies of one account."""
 
-    def __init__(self, wire: Wire, account: Account) -> None:
-        self.wire, self.account = wire, account
-
-    def publish(self, spec: PostingSpec) -> Posted:
+    def publish(self, spec: PostingSpec) -> PlatformPosting:
         """The study of this reference, open: the one that is there, or a new one."""
         check_spec(spec, self.account)
         held = currency_of(self.wire, self.account, spec.currency)
         body = study_body(spec, self.account)
         study_id = self._find(spec)
-        study = self._known(study_id) if study_id else {}
+        study = self._await_known_state(study_id) if study_id else {}
         if not study or status_of(study) in DRAFTS:
             check_balance(self.wire, spec, held)
         if not study:
             study_id = self._create(spec, body)
-            study = self._known(study_id)
+            study = self._await_known_state(study_id)
         publish_at = str(spec.options.get("publish_at") or "")
         if status_of(study) == "SCHEDULED" and not publish_at:
             study = self._move(study_id, "CANCEL_PUBLISH", BEGUN | {"UNPUBLISHED"})
         if status_of(study) == "UNPUBLISHED":
             self._mend(study_id, study, body)
         if status_of(study) in DRAFTS | PASSING:
-            study = self._opened(study_id, publish_at)
+            study = self._open_study(study_id, publish_at)
         _demand(body, study, FROZEN)
         facts = {
             "reference": spec.reference,
@@ -82,29 +78,29 @@ class Studies:
             "pays_screened": pays_screened(spec),
             STOPPED: False,
         }
-        return self._posted(study, facts)
+        return self._platform_posting(study, facts)
 
-    def look(self, posted: Posted) -> Posted:
+    def look(self, posted: PlatformPosting) -> PlatformPosting:
         study = self.read(posted.external_id)
         parts = self._parts(study, posted)
-        return self._posted(study, {**posted.facts, PARTS: parts} if parts else posted.facts)
+        return self._platform_posting(study, {**posted.facts, PARTS: parts} if parts else posted.facts)
 
-    def _parts(self, study: Mapping[str, Any], posted: Posted) -> list[str]:
+    def _parts(self, study: Mapping[str, Any], posted: PlatformPosting) -> list[str]:
         count = cells(study.get("filters") or [])
         known = list(posted.facts.get(PARTS, ()))
-        return parts_of(self.wire, posted.external_id, known, count)
+        return self.parts_of(posted.external_id, known, count)
 
-    def _opened(self, study_id: str, publish_at: str) -> dict[str, Any]:
+    def _open_study(self, study_id: str, publish_at: str) -> dict[str, Any]:
         """The study, open or to be opened at its time."""
         if publish_at:
             return self._move(study_id, "SCHEDULE_PUBLISH", BEGUN | {"SCHEDULED"}, publish_at=publish_at)
         return self._move(study_id, "PUBLISH", BEGUN)
 
-    def revise(self, posted: Posted, spec: PostingSpec) -> Posted:
+    def revise(self, posted: PlatformPosting, spec: PostingSpec) -> PlatformPosting:
         study = self.read(posted.external_id)
         places = whole(study.get("total_available_places"), "total_available_places")
         if spec.places < places:
-            raise Unsupported(
+            raise UnsupportedRequest(
                 f"Prolific cannot take places back: {places} are offered, {spec.places} were asked for. "
                 "Pause or close the posting instead."
             )
@@ -118,33 +114,35 @@ class Studies:
             study = self.read(posted.external_id)
             _demand(change, study, ("total_available_places",))
             posted = replace(posted, facts={**posted.facts, STOPPED: False})
-        return self._posted(study, posted.facts)
+        return self._platform_posting(study, posted.facts)
 
-    def pause(self, posted: Posted) -> Posted:
-        return self._posted(self._move(posted.external_id, "PAUSE", OVER | {"PAUSED"}), posted.facts)
+    def pause(self, posted: PlatformPosting) -> PlatformPosting:
+        return self._platform_posting(
+            self._move(posted.external_id, "PAUSE", OVER | {"PAUSED"}), posted.facts
+        )
 
-    def resume(self, posted: Posted) -> Posted:
-        study = self._known(posted.external_id)
+    def resume(self, posted: PlatformPosting) -> PlatformPosting:
+        study = self._await_known_state(posted.external_id)
         if status_of(study) == "COMPLETED":
-            raise Unsupported(f"The study is completed on Prolific and cannot be resumed. {REOPENED}")
+            raise UnsupportedRequest(f"The study is completed on Prolific and cannot be resumed. {REOPENED}")
         facts = {**posted.facts, STOPPED: False}
-        return self._posted(self._move(posted.external_id, "START", frozenset({"ACTIVE"})), facts)
+        return self._platform_posting(self._move(posted.external_id, "START", frozenset({"ACTIVE"})), facts)
 
-    def close(self, posted: Posted) -> Posted:
+    def close(self, posted: PlatformPosting) -> PlatformPosting:
         """A draft is deleted, because no participant ever saw it; every other state is stopped."""
         facts = {**posted.facts, STOPPED: True}
         try:
-            study = self._known(posted.external_id)
+            study = self._await_known_state(posted.external_id)
             if status_of(study) == "SCHEDULED":
                 study = self._move(posted.external_id, "CANCEL_PUBLISH", frozenset({"UNPUBLISHED"}))
             if status_of(study) == "UNPUBLISHED":
                 self.wire.send("DELETE", f"studies/{segment(posted.external_id)}/")
                 return replace(posted, state="closed", raw="DELETED", facts=facts)
-        except Refused as refused:
+        except ProlificError as refused:
             if refused.status != 404 or posted.state != "draft":
                 raise
             return replace(posted, state="closed", raw="DELETED", facts=facts)
-        return self._posted(self._move(posted.external_id, "STOP", OVER), facts)
+        return self._platform_posting(self._move(posted.external_id, "STOP", OVER), facts)
 
     def read(self, study_id: str) -> dict[str, Any]:
         data = self.wire.get(f"studies/{segment(study_id)}/")
@@ -152,7 +150,7 @@ class Studies:
             raise PlatformError("Prolific's answer holds no study.", permanent=True)
         return data
 
-    def _known(self, study_id: str) -> dict[str, Any]:
+    def _await_known_state(self, study_id: str) -> dict[str, Any]:
         """The study in a known state; read again while its state is a passing one."""
         for pause in PAUSES_S:
             study = self.read(study_id)
@@ -239,7 +237,7 @@ class Studies:
             return error
         return None
 
-    def _posted(self, study: Mapping[str, Any], facts: Mapping[str, Any]) -> Posted:
+    def _platform_posting(self, study: Mapping[str, Any], facts: Mapping[str, Any]) -> PlatformPosting:
         raw = str(study.get("status", ""))
         state = STATES.get(status_of(study), "unknown")
         if status_of(study) == "AWAITING REVIEW":
@@ -247,7 +245,7 @@ class Studies:
             state = "closed" if facts.get(STOPPED) else "open"
         taken = study.get("places_taken", study.get("number_of_submissions"))
         pays = _pays(study)
-        return Posted(
+        return PlatformPosting(
             external_id=str(study["id"]),
             state=state,
             raw=printable(raw)[:40],

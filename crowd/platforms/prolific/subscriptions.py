@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from crowd.platforms.base import PlatformError, Subscribed
-from crowd.platforms.prolific.wire import Wire
+from crowd.platforms.base import PlatformError, SubscriptionSet
+from crowd.platforms.prolific.wire import ProlificWire
 
 WANTED = ("submission.status.change", "study.status.change")
 
 
-def subscribe(wire: Wire, workspace: str, address: str) -> Subscribed:
+def subscribe(wire: ProlificWire, workspace: str, address: str) -> SubscriptionSet:
     """Subscribes `address` to what a sync wants to know. Repeatable: what exists is kept. Raises
     PlatformError."""
     secret = "" if _has_secret(wire, workspace) else _new_secret(wire, workspace)
@@ -22,14 +22,14 @@ def subscribe(wire: Wire, workspace: str, address: str) -> Subscribed:
         if event not in standing:
             _subscribe(wire, workspace, address, event)
             made.append(event)
-    return Subscribed(secret, tuple(made), tuple(event for event in WANTED if event in standing))
+    return SubscriptionSet(secret, tuple(made), tuple(event for event in WANTED if event in standing))
 
 
-def _has_secret(wire: Wire, workspace: str) -> bool:
+def _has_secret(wire: ProlificWire, workspace: str) -> bool:
     return any(True for _ in wire.rows("hooks/secrets/", {"workspace_id": workspace}, sized=False))
 
 
-def _new_secret(wire: Wire, workspace: str) -> str:
+def _new_secret(wire: ProlificWire, workspace: str) -> str:
     # Never repeated by itself: a second one ends the first.
     data = wire.send("POST", "hooks/secrets/", {"workspace_id": workspace}).data
     if not isinstance(data, dict) or not data.get("value"):
@@ -40,7 +40,7 @@ def _new_secret(wire: Wire, workspace: str) -> str:
     return str(data["value"])
 
 
-def _subscribe(wire: Wire, workspace: str, address: str, event: str) -> None:
+def _subscribe(wire: ProlificWire, workspace: str, address: str, event: str) -> None:
     body = {"workspace_id": workspace, "event_type": event, "target_url": address}
     reply = wire.send("POST", "hooks/subscriptions/", body)
     data = reply.data if isinstance(reply.data, dict) else {}

@@ -6,7 +6,7 @@ import json
 import logging
 import re
 import weakref
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit
 import httpx
 
 from crowd.platforms.base import PlatformError
-from crowd.platforms.texts import printable
+from crowd.platforms.untrusted_text import printable
 
 ORIGIN = "https://api.prolific.com"
 PAUSES_S = (1.0, 2.0, 4.0, 8.0)
@@ -38,32 +38,18 @@ Wait = Callable[[float], object]
 Clock = Callable[[], float]
 
 
-class Refused(PlatformError):
-    """A call that failed. `status` is 0 if there was no answer."""
+class ProlificError(PlatformError):
+    """A call that failed. `status` is 0 if there was no answer; `more` is that of PlatformError."""
 
     def __init__(
-        self,
-        message: str,
-        *,
-        status: int = 0,
-        retry_after_s: float | None = None,
-        permanent: bool = False,
-        uncertain: bool = False,
-        about: Collection[str] = (),
+        self, message: str, *, status: int = 0, retry_after_s: float | None = None, **more: Any
     ) -> None:
-        super().__init__(
-            message,
-            permanent=permanent,
-            uncertain=uncertain,
-            of_account=status in OF_ACCOUNT,
-            is_busy=status == 429,
-            about=about,
-        )
+        super().__init__(message, of_account=status in OF_ACCOUNT, is_busy=status == 429, **more)
         self.status, self.retry_after_s = status, retry_after_s
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class WireReply:
     """An answer in the 200s. `data` is its JSON, numbers exact; None if it is not JSON. `content` is what
     came."""
 
@@ -73,7 +59,7 @@ class Reply:
     content: bytes = b""
 
 
-def hidden(text: str) -> str:
+def hide_ids(text: str) -> str:
     """The text without outside ids: it may be printed, stored and logged."""
     return IDS.sub("[id]", text)
 
@@ -83,7 +69,7 @@ class _HideIds(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.args, tuple):
-            record.args = tuple(hidden(str(a)) if isinstance(a, httpx.URL) else a for a in record.args)
+            record.args = tuple(hide_ids(str(a)) if isinstance(a, httpx.URL) else a for a in record.args)
         return True
 
 
@@ -95,7 +81,7 @@ def segment(outside_id: str) -> str:
     return quote(outside_id, safe="")
 
 
-class Wire:
+class ProlificWire:
     """One account's connection. `wait(seconds)` passes the time between two tries; `clock()` gives seconds of
     a clock that only runs forward, by which a call and a list come to an end: the body of an answer is read
     within `CALL_S`. Its head, at most 100 KiB, ends after a silence of the connection's time-out alone."""
@@ -142,16 +128,14 @@ class Wire:
         query: dict[str, str | int] | None = dict(params or {})
         if sized:
             query = {**(params or {}), "page": 1, "page_size": PAGE_SIZE}
-        started, seen = (
-            self.clock(),
-            {_page(f"{urlsplit(self._address(path)).path}?{urlencode(query or {})}")},
-        )
+        first = f"{urlsplit(self._address(path)).path}?{urlencode(query or {})}"
+        started, seen = self.clock(), {_page(first)}
         for page in range(1, PAGES_MAX + 1):
             if self.clock() - started > LIST_S:
-                raise Refused(f"A list of Prolific took over {LIST_S:.0f} seconds. Try again later.")
+                raise ProlificError(f"A list of Prolific took over {LIST_S:.0f} seconds. Try again later.")
             try:
                 data = self.get(path, query)
-            except Refused as refused:
+            except ProlificError as refused:
                 if refused.status == 404 and page > 1:
                     return
                 raise
@@ -162,15 +146,15 @@ class Wire:
                 href = (links.get("next") or {}).get("href")
                 if not href:
                     return
-                path, query = self._followed(path, str(href)), None
+                path, query = self._next_path(path, str(href)), None
                 if _page(path) in seen:
-                    raise Refused("A list of Prolific names a page twice. Try again later.")
+                    raise ProlificError("A list of Prolific names a page twice. Try again later.")
                 seen.add(_page(path))
             elif sized and len(rows) == PAGE_SIZE:
                 query = {**(params or {}), "page": page + 1, "page_size": PAGE_SIZE}
             else:
                 return
-        raise Refused(f"A list of Prolific has more than {PAGES_MAX} pages.", permanent=True)
+        raise ProlificError(f"A list of Prolific has more than {PAGES_MAX} pages.", permanent=True)
 
     def send(
         self,
@@ -181,7 +165,7 @@ class Wire:
         params: Mapping[str, str | int] | None = None,
         safe: bool = False,
         reads: bool = False,
-    ) -> Reply:
+    ) -> WireReply:
         """One call; after a failure that may pass it is repeated only if `safe`, or if it only `reads` and so
         can have no effect. Raises Refused."""
         uncertain, spent_s = False, 0.0
@@ -190,7 +174,7 @@ class Wire:
             started = self.clock()
             try:
                 return self._once(method, path, body, params)
-            except Refused as refused:
+            except ProlificError as refused:
                 # An earlier try may have taken effect, also if the last one failed.
                 uncertain = uncertain or (refused.uncertain and not reads)
                 spent_s += self.clock() - started
@@ -207,28 +191,28 @@ class Wire:
         path: str,
         body: Mapping[str, Any] | None,
         params: Mapping[str, str | int] | None,
-    ) -> Reply:
-        what, started = hidden(f"{method} {urlsplit(path).path}"), self.clock()
+    ) -> WireReply:
+        what, started = hide_ids(f"{method} {urlsplit(path).path}"), self.clock()
         try:
             with self._client.stream(method, self._address(path), params=params, json=body) as response:
                 content = self._content(what, method, response, started)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError) as error:
-            raise Refused(
+            raise ProlificError(
                 f"Prolific could not be reached ({type(error).__name__}); nothing was sent. Try again later."
             ) from error
         except httpx.RequestError as error:
             effect = "Try again later." if method == "GET" else "It may have taken effect."
-            raise Refused(
+            raise ProlificError(
                 f"Prolific gave no answer to {what} ({type(error).__name__}). {effect}", uncertain=True
             ) from error
         if not response.is_success:
             raise _refusal(what, response, content)
         data = _json(content)
         if data is None and method == "GET":
-            raise Refused(
+            raise ProlificError(
                 f"Prolific's answer to {what} is not JSON: {_excerpt(content)}", status=response.status_code
             )
-        return Reply(response.status_code, data, response.headers, content)
+        return WireReply(response.status_code, data, response.headers, content)
 
     def _content(self, what: str, method: str, response: httpx.Response, started: float) -> bytes:
         """The body, read within a time and a size: a time-out of the connection begins anew with every byte
@@ -238,12 +222,12 @@ class Wire:
         for piece in response.iter_bytes():
             content += piece
             if self.clock() - started > CALL_S:
-                raise Refused(
+                raise ProlificError(
                     f"Prolific's answer to {what} did not end within {CALL_S:.0f} seconds.{effect}",
                     uncertain=True,
                 )
             if len(content) > BODY_MAX:
-                raise Refused(
+                raise ProlificError(
                     f"Prolific's answer to {what} is larger than {BODY_MAX:,} bytes.{effect}",
                     permanent=True,
                     uncertain=True,
@@ -253,11 +237,13 @@ class Wire:
     def _address(self, path: str) -> str:
         return f"{self.origin}{path}" if path.startswith("/") else f"{self.origin}/api/v1/{path}"
 
-    def _followed(self, path: str, href: str) -> str:
+    def _next_path(self, path: str, href: str) -> str:
         """The path of the next page; the token never goes to another host."""
         target = urlsplit(urljoin(self._address(path), href))
         if target.hostname != urlsplit(self.origin).hostname:
-            raise Refused("Prolific's list goes on at a foreign address; it is not followed.", permanent=True)
+            raise ProlificError(
+                "Prolific's list goes on at a foreign address; it is not followed.", permanent=True
+            )
         return f"{target.path}?{target.query}"
 
 
@@ -270,7 +256,7 @@ def _page(path: str) -> tuple[str, tuple[tuple[str, str], ...]]:
 def _results(data: Any) -> list[dict[str, Any]]:
     results = data.get("results") if isinstance(data, Mapping) else data
     if not isinstance(results, list) or (results and not any(isinstance(row, dict) for row in results)):
-        raise Refused("Prolific's answer holds no list of results.", permanent=True)
+        raise ProlificError("Prolific's answer holds no list of results.", permanent=True)
     return [row if isinstance(row, dict) else {} for row in results]
 
 
@@ -283,10 +269,10 @@ def _json(content: bytes) -> Any:
 
 def _excerpt(content: bytes) -> str:
     """The first characters of an answer that is not JSON: a proxy's page, mostly."""
-    return hidden(printable(" ".join(content[:1000].decode(errors="replace").split())))[:100] or "empty"
+    return hide_ids(printable(" ".join(content[:1000].decode(errors="replace").split())))[:100] or "empty"
 
 
-def _refusal(what: str, response: httpx.Response, content: bytes) -> Refused:
+def _refusal(what: str, response: httpx.Response, content: bytes) -> ProlificError:
     """What an answer outside the 200s means."""
     status = response.status_code
     words = printable(_words(_json(content))) or _excerpt(content)
@@ -295,7 +281,7 @@ def _refusal(what: str, response: httpx.Response, content: bytes) -> Refused:
         403: " The account has no right to it.",
         429: " Prolific asks for patience.",
     }.get(status, "")
-    return Refused(
+    return ProlificError(
         f"Prolific answered {status} to {what}: {words}.{remedy}".replace("..", "."),
         status=status,
         retry_after_s=_seconds(response.headers),
@@ -322,15 +308,16 @@ def _seconds(headers: Mapping[str, str]) -> float | None:
 def _words(data: Any) -> str:
     """The sentence of an error, whichever of the documented shapes it has."""
     if isinstance(data, str):
-        return hidden(data)[:WORDS_MAX]
+        return hide_ids(data)[:WORDS_MAX]
     if not isinstance(data, Mapping):
         return ""
     error = data.get("error", data)
     if not isinstance(error, Mapping):
-        return hidden(str(error))[:WORDS_MAX]
+        return hide_ids(str(error))[:WORDS_MAX]
     known = [error.get(key) for key in ("title", "message", "detail", "additional_information")]
-    parts = [_flat(part) for part in known if part] or [_flat(error)]
-    return hidden("; ".join(part.rstrip(".") for part in dict.fromkeys(parts) if part))[:WORDS_MAX]
+    # The address of a help page tells a reader nothing here.
+    parts = [_flat(part) for part in known if part and not str(part).startswith("/")] or [_flat(error)]
+    return hide_ids("; ".join(part.rstrip(".") for part in dict.fromkeys(parts) if part))[:WORDS_MAX]
 
 
 def _flat(detail: Any) -> str:

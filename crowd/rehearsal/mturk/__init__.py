@@ -2,59 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from crowd.rehearsal.clock import Clock
 from crowd.rehearsal.faults import Faults
 from crowd.rehearsal.mturk.api import Api
-from crowd.rehearsal.mturk.control import PREFIX, Control, control_answer
-from crowd.rehearsal.mturk.pages import Pages
-from crowd.rehearsal.mturk.signing import Signatures
-from crowd.rehearsal.mturk.world import Options, World
-from crowd.rehearsal.serving import Answer, Asked, Call, serving
+from crowd.rehearsal.mturk.control import TurkControl
+from crowd.rehearsal.mturk.worker_pages import Pages
+from crowd.rehearsal.mturk.world import TurkOptions, TurkWorld
+from crowd.rehearsal.platform_control import PREFIX
+from crowd.rehearsal.serving import Answer, IncomingRequest, serving
 
-__all__ = ["START", "Options", "Simulator", "simulate", "simulator"]
+__all__ = ["START", "TurkOptions", "TurkSimulator", "simulate", "simulator"]
 
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 ACCOUNTS = {"rehearsal": "rehearsal"}
 
 
-@dataclass(slots=True)
-class Simulator:
+class TurkSimulator(Api):
     """One running platform. `control` has the verbs; `log` every API call in order of effect."""
 
-    world: World
-    faults: Faults
-    api: Api
-    control: Control
-    pages: Pages
-    url: str = ""
+    def __init__(self, world: TurkWorld, faults: Faults, accounts: Mapping[str, str]) -> None:
+        super().__init__(world, faults, accounts)
+        self.control = TurkControl(world, faults)
+        self.pages = Pages(self.control)
+        self.url = ""
 
     @property
     def clock(self) -> Clock:
         return self.world.clock
 
-    @property
-    def log(self) -> list[Call]:
-        return self.api.log
-
-    @property
-    def calls_count(self) -> int:
-        return len(self.api.log)
-
-    @property
-    def before_reply(self) -> list[Callable[[Call], None]]:
-        return self.api.before_reply
-
-    def answer(self, request: Asked) -> Answer | None:
+    def answer(self, request: IncomingRequest) -> Answer | None:
         """Answers every request to this platform."""
         if request.path.startswith(PREFIX):
-            return control_answer(self.control, request)
+            return self.control.answer(request)
         if request.path == "/" and request.method == "POST":
-            return self.api.answer(request)
+            return self.call(request)
         return self.pages.answer(request)
 
 
@@ -66,22 +51,19 @@ def simulator(
     public: str = "",
     *,
     port: int = 0,
-    options: Options = Options(),  # noqa: B008 - a frozen value
+    options: TurkOptions = TurkOptions(),  # noqa: B008 - a frozen value
     accounts: Mapping[str, str] = ACCOUNTS,
-) -> Iterator[Simulator]:
+) -> Iterator[TurkSimulator]:
     """Serves a simulated Mechanical Turk until the block ends. `public` is its address for others, if it
     differs from the listening address."""
-    world = World(Clock(start), seed, options)
-    faulty = faults or Faults(seed)
-    control = Control(world, faulty)
-    running = Simulator(world, faulty, Api(world, faulty, Signatures(accounts)), control, Pages(control))
+    running = TurkSimulator(TurkWorld(Clock(start), seed, options), faults or Faults(seed), accounts)
     with serving(running.answer, port) as url:
-        running.url = control.url = public or url
+        running.url = running.control.url = public or url
         yield running
 
 
 def simulate(
     seed: int, start: datetime, faults: Faults, *, currency: str = "", port: int = 0
-) -> AbstractContextManager[Simulator]:
+) -> AbstractContextManager[TurkSimulator]:
     """As the table of simulators asks for it. Mechanical Turk pays in one currency."""
     return simulator(seed, start, faults, port=port)

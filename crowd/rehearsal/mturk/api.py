@@ -3,50 +3,47 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from crowd.rehearsal.faults import Fault, Faults
 from crowd.rehearsal.mturk import malformed
-from crowd.rehearsal.mturk.model import operation_names, target_prefix
-from crowd.rehearsal.mturk.operations import run
-from crowd.rehearsal.mturk.records import Refused
-from crowd.rehearsal.mturk.signing import NotSigned, Signatures
-from crowd.rehearsal.mturk.world import World
-from crowd.rehearsal.serving import Answer, Asked, Call
+from crowd.rehearsal.mturk.operations import OPERATIONS
+from crowd.rehearsal.mturk.records import TurkRefusal
+from crowd.rehearsal.mturk.request_shapes import check_reply, read, service_model
+from crowd.rehearsal.mturk.signing import NotSigned, check_signature
+from crowd.rehearsal.mturk.world import TurkWorld
+from crowd.rehearsal.serving import Answer, Call, CallLog, IncomingRequest
 
 CONTENT = "application/x-amz-json-1.1"
 
 
-@dataclass(slots=True)
-class Api:
+class Api(CallLog):
     """Answers API requests, and keeps a log of them in the order in which they took effect."""
 
-    world: World
-    faults: Faults
-    signatures: Signatures
-    log: list[Call] = field(default_factory=list)
-    before_reply: list[Callable[[Call], None]] = field(default_factory=list)
+    def __init__(self, world: TurkWorld, faults: Faults, accounts: Mapping[str, str]) -> None:
+        super().__init__()
+        self.world, self.faults, self.accounts = world, faults, accounts
 
-    def answer(self, request: Asked) -> Answer | None:
+    def call(self, request: IncomingRequest) -> Answer | None:
         """The reply; None if the answer is to be lost."""
-        operation = request.headers.get("x-amz-target", "").removeprefix(f"{target_prefix()}.")
+        prefix = f"{service_model().metadata['targetPrefix']}."
+        operation = request.headers.get("x-amz-target", "").removeprefix(prefix)
         with self.world.lock:
             fault: Fault = ""
             effect = False
             try:
-                if operation not in operation_names():
+                if operation not in service_model().operation_names:
                     raise NotSigned("UnknownOperationException", "")
-                self.signatures.check(request)
+                check_signature(request, self.accounts)
                 fault = self.faults.draw(lambda kind: malformed.meets(kind, operation, request.body))
                 status, body, effect = self._carry_out(operation, request.body, fault)
             except NotSigned as error:
                 status, body = 400, {"__type": error.code, "message": error.message}
-            except Refused as error:
-                status, body = 400, _error("RequestError", error.code, error.message, self.world.now)
+            except TurkRefusal as error:
+                status, body = 400, _error("RequestError", error.code, error.detail, self.world.now)
             if fault == "5xx_after":
                 status, body = 500, self._service_fault()
             call = Call(operation, request.method, request.path, status, fault, effect)
@@ -71,10 +68,10 @@ class Api:
         reply = run(self.world, operation, body)
         if fault in ("other_amount", "one_sum"):
             self.world.list_otherwise(fault)
-        return 200, malformed.malformed(self.world, fault, body, reply), True
+        return 200, malformed.corrupt_reply(self.world, fault, body, reply), True
 
     def _late(self, operation: str, body: bytes) -> None:
-        with suppress(Refused):
+        with suppress(TurkRefusal):
             run(self.world, operation, body)
 
     def _service_fault(self) -> dict[str, str]:
@@ -82,7 +79,20 @@ class Api:
         return _error("ServiceFault", "AWS.ServiceUnavailable", message, self.world.now)
 
 
-def _error(kind: str, code: str, message: str, now: datetime) -> dict[str, str]:
+def run(world: TurkWorld, operation: str, body: bytes) -> dict[str, Any]:
+    """Checks a request against the service's description and carries it out. Raises TurkRefusal.
+
+    `operation` is one of the service's own.
+    """
+    members = read(operation, body)
+    if operation not in OPERATIONS:
+        raise TurkRefusal("NotSimulated", f"The simulator does not carry out {operation}.")
+    reply = OPERATIONS[operation](world, members)
+    check_reply(operation, reply)
+    return reply
+
+
+def _error(kind: str, code: str, message: object, now: datetime) -> dict[str, str]:
     """An error as it travels: its kind in the body, milliseconds since 1970 at the end of the message."""
     stamp = int(now.timestamp() * 1000)
     return {"__type": kind, "Message": f"{message} ({stamp})", "TurkErrorCode": code}

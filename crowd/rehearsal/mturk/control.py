@@ -1,47 +1,38 @@
-"""What happens on the simulated Mechanical Turk outside the API: people, time, faults, and its full state.
-
-Each public method is a verb: called in process, or as POST /_simulator/<verb> with its arguments as JSON.
-"""
+"""The verbs of the simulated Mechanical Turk (platform_control.py), and its full state."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from crowd.rehearsal.faults import Fault, Faults
+from crowd.rehearsal.faults import Faults
 from crowd.rehearsal.mturk.notices import Send, to_queue
 from crowd.rehearsal.mturk.purse import in_cents
-from crowd.rehearsal.mturk.questions import address, read_question
-from crowd.rehearsal.mturk.records import Hit, Person, Refused, Work
-from crowd.rehearsal.mturk.world import World
-from crowd.rehearsal.serving import Answer, Asked
+from crowd.rehearsal.mturk.question_xml import read_question
+from crowd.rehearsal.mturk.records import TurkHit, TurkPerson, Work
+from crowd.rehearsal.mturk.world import TurkWorld
+from crowd.rehearsal.platform_control import CannotBe, Json, PlatformVerbs
+from crowd.rehearsal.serving import with_query
 
 PREVIEW_ID = "ASSIGNMENT_ID_NOT_AVAILABLE"
 RESERVED = {"assignmentId", "hitId", "workerId", "turkSubmitTo"}
 COMPLETION = "completion"
-PREFIX = "/_simulator/"
-Json = dict[str, Any]
-
-
-class CannotBe(Exception):
-    """A verb is impossible in the present state; the message says why."""
 
 
 @dataclass(slots=True)
-class Control:
+class TurkControl(PlatformVerbs):
     """The verbs. `url` is the platform's address for workers' browsers."""
 
-    world: World
+    VERBS = (
+        *("advance", "complete", "deliver", "fail_softly", "faults", "fund", "message", "people", "preview"),
+        *("return", "state", "take", "time_out"),
+    )
+    world: TurkWorld
     faulty: Faults
     url: str = ""
     written: list[Json] = field(default_factory=list)
-
-    def __call__(self, verb: str, **members: Any) -> Json:
-        """A verb by its name, as over HTTP."""
-        return getattr(self, VERBS[verb])(**members)  # type: ignore[no-any-return]
 
     def people(self, count: int = 1, **known: Any) -> Json:
         """Makes workers with habits from the seed; `known`: country, approvals, percent, is_adult, habit …"""
@@ -55,16 +46,12 @@ class Control:
         Without `person`, a worker who has not been there takes it, made if needed.
         """
         with self.world.lock:
-            who, hit = self._match(self._offered(posting), person)
-            try:
-                work = self.world.accept(who, hit)
-            except Refused as error:
-                raise CannotBe(error.message) from error
-            return self.arrival(work) | {"habit": who.habit}
+            who, hit = self._match(self._offered_hits(posting), person)
+            return self.arrival(self.world.accept(who, hit)) | {"habit": who.habit}
 
     def arrival(self, work: Work) -> Json:
         """How the accepted work reaches the requester's page."""
-        url = address(
+        url = with_query(
             read_question(work.hit.question).url,
             assignmentId=work.id,
             hitId=work.hit.id,
@@ -83,12 +70,9 @@ class Control:
     def preview(self, posting: str = "", person: str = "") -> Json:
         """The address shown before acceptance."""
         with self.world.lock:
-            hits = self._offered(posting)
+            hits = self._offered_hits(posting)
             hit = next((hit for hit in hits if hit.status(self.world.now) == "Assignable"), None) or hits[0]
-            try:
-                self.world.preview(self.known(person) if person else Person(""), hit)
-            except Refused as error:
-                raise CannotBe(error.message) from error
+            self.world.preview(self.known(person) if person else TurkPerson(""), hit)
             return {"url": preview_url(hit), "posting": hit.id, "page": f"{self.url}/worker/{hit.id}"}
 
     def complete(
@@ -97,45 +81,28 @@ class Control:
         """The worker's browser posts the form: `code` in the field `completion`, or `fields` as they are."""
         with self.world.lock:
             work = self.find(submission)
-            self._change(self.world.submit, work, fields or [(COMPLETION, code)])
+            self.world.submit(work, fields or [(COMPLETION, code)])
             return self.told(work)
 
     def give_back(self, submission: str) -> Json:
         """The worker returns the assignment."""
         with self.world.lock:
             work = self.find(submission)
-            self._change(self.world.give_back, work)
+            self.world.give_back(work)
             return self.told(work)
 
     def time_out(self, submission: str) -> Json:
         """Ends the assignment's time, at any time of the clock."""
         with self.world.lock:
             work = self.find(submission)
-            self._change(self.world.abandon, work)
+            self.world.abandon(work)
             return self.told(work)
 
-    def advance(self, seconds: float) -> Json:
-        self.world.clock.advance(seconds)
-        return {"now": self.world.now.isoformat()}
-
-    def faults(
-        self,
-        share: float | None = None,
-        down: bool | None = None,
-        forced: Sequence[Fault] | None = None,
-        kinds: Sequence[Fault] | None = None,
-        late_s: float | None = None,
-    ) -> Json:
-        """Sets the share of failing calls and the kinds that are drawn, takes the platform down, forces the
-        kinds of the coming calls, and the delay of a late effect."""
-        try:
-            return self.faulty.set(share, down, forced, kinds, late_s)
-        except ValueError as error:
-            raise CannotBe(str(error)) from error
-
     def fund(self, dollars: str) -> Json:
-        """Adds money to the account; a negative amount takes it away."""
+        """Adds money to the account; a negative amount takes it away, never more than there is."""
         with self.world.lock:
+            if (held := self.world.purse.balance) + Decimal(dollars) < 0:
+                raise CannotBe(f"The account holds {held}: {dollars} cannot be added to it.")
             self.world.purse.fund(Decimal(dollars))
             return {"balance": in_cents(self.world.purse.balance)}
 
@@ -166,6 +133,8 @@ class Control:
         if not (endpoint or send):
             raise CannotBe("Where to? Give the endpoint of an SQS server.")
         way = send or to_queue(endpoint, queue_url)
+        if not callable(way):
+            raise TypeError("send is for calls in process")
         if late_s:
             self.world.clock.advance(late_s)
         with self.world.lock:
@@ -223,7 +192,7 @@ class Control:
             ],
         }
 
-    def _told_hit(self, hit: Hit) -> Json:
+    def _told_hit(self, hit: TurkHit) -> Json:
         return {
             "state": hit.status(self.world.now),
             "places": hit.places,
@@ -243,12 +212,12 @@ class Control:
             raise CannotBe(f"There is no submission {submission}.")
         return matches[-1]
 
-    def known(self, person: str) -> Person:
+    def known(self, person: str) -> TurkPerson:
         if person not in self.world.people:
             raise CannotBe(f"There is no worker {person}.")
         return self.world.people[person]
 
-    def _offered(self, posting: str) -> list[Hit]:
+    def _offered_hits(self, posting: str) -> list[TurkHit]:
         hits = [
             hit
             for hit in self.world.hits.values()
@@ -258,7 +227,7 @@ class Control:
             raise CannotBe(f"There is no HIT of {posting or 'any kind'}.")
         return hits
 
-    def _match(self, hits: Sequence[Hit], person: str) -> tuple[Person, Hit]:
+    def _match(self, hits: Sequence[TurkHit], person: str) -> tuple[TurkPerson, TurkHit]:
         """A worker and the HIT they take: the first that is free and allowed."""
         free = [hit for hit in hits if hit.status(self.world.now) == "Assignable"]
         if not free:
@@ -269,58 +238,14 @@ class Control:
         ]
         return who, (may or free)[0]
 
-    def _newcomer(self, hits: Sequence[Hit], wanted: Hit) -> Person:
+    def _newcomer(self, hits: Sequence[TurkHit], wanted: TurkHit) -> TurkPerson:
         been = {work.worker for hit in hits for work in hit.work}
         for person in self.world.people.values():
             if person.id not in been and self.world.may(person, wanted, "Accept"):
                 return person
         return self.world.new_person()
 
-    def _change(self, change: Callable[..., None], work: Work, *arguments: Any) -> None:
-        try:
-            change(work, *arguments)
-        except Refused as error:
-            raise CannotBe(error.message) from error
 
-
-VERBS = {
-    "advance": "advance",
-    "complete": "complete",
-    "deliver": "deliver",
-    "fail_softly": "fail_softly",
-    "faults": "faults",
-    "fund": "fund",
-    "message": "message",
-    "people": "people",
-    "preview": "preview",
-    "return": "give_back",
-    "state": "state",
-    "take": "take",
-    "time_out": "time_out",
-}
-"""Verb of the address -> method."""
-
-
-def control_answer(control: Control, request: Asked) -> Answer:
-    """One verb over HTTP: 200 with its result, 404 unknown, 400 wrong arguments, 409 not possible."""
-    verb = request.path.removeprefix(PREFIX)
-    if verb not in VERBS or request.method != "POST":
-        return _json(404, {"error": f"POST one of: {', '.join(VERBS)}."})
-    try:
-        members = json.loads(request.body or b"{}")
-        if not isinstance(members, dict) or "send" in members:
-            raise ValueError("the arguments must be a JSON object of what JSON can hold")
-        return _json(200, control(verb, **members))
-    except CannotBe as error:
-        return _json(409, {"error": str(error)})
-    except (TypeError, ValueError, ArithmeticError) as error:
-        return _json(400, {"error": f"{verb}: {error}"})
-
-
-def preview_url(hit: Hit) -> str:
+def preview_url(hit: TurkHit) -> str:
     """Before acceptance the address names neither an assignment nor a worker."""
-    return address(read_question(hit.question).url, assignmentId=PREVIEW_ID, hitId=hit.id)
-
-
-def _json(status: int, body: Json) -> Answer:
-    return Answer(status, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    return with_query(read_question(hit.question).url, assignmentId=PREVIEW_ID, hitId=hit.id)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from crowd.rehearsal.faults import KINDS, Fault
-from crowd.rehearsal.mturk.world import World
+from crowd.rehearsal.mturk.world import TurkWorld
 
 ROWS = {"ListAssignmentsForHIT": "Assignments", "ListBonusPayments": "BonusPayments"}
 ODD: tuple[dict[str, Any], ...] = (
@@ -30,7 +30,7 @@ def meets(fault: Fault, operation: str, body: bytes) -> bool:
     return b"NextToken" in body if fault == "repeated_page" else operation == "SendBonus"
 
 
-def malformed(world: World, fault: Fault, body: bytes, reply: Mapping[str, Any]) -> Mapping[str, Any]:
+def corrupt_reply(world: TurkWorld, fault: Fault, body: bytes, reply: Mapping[str, Any]) -> Mapping[str, Any]:
     """The reply with an odd row, or with a next page that is itself."""
     if fault == "repeated_page":
         return {**reply, "NextToken": json.loads(body)["NextToken"]}

@@ -1,19 +1,18 @@
 """Event notifications: collected as events happen, delivered on command, with the platform's irregularities.
 
-Delivery is at least once, in batches and in any order. A document names HIT and assignment, never the worker.
+Delivery is at least once and in any order. A document names HIT and assignment, never the worker.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import boto3
 
-from crowd.rehearsal.mturk.records import Event, Specification
+from crowd.rehearsal.mturk.records import Specification, TurkEvent
 
 VERSIONS = ("2014-08-15", "2006-05-05")
 REHEARSAL = "rehearsal"
@@ -22,65 +21,40 @@ Send = Callable[[Specification, str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class TurkNotice:
     """One document to be delivered."""
 
     specification: Specification
     document: dict[str, Any]
-    at: datetime
 
     @property
     def text(self) -> str:
-        """The message as the queue gets it: SNS wraps the document in an envelope of its own."""
-        text = json.dumps(self.document)
-        if self.specification.transport != "SNS":
-            return text
-        return json.dumps(
-            {
-                "Type": "Notification",
-                "MessageId": self.document["EventDocId"],
-                "TopicArn": self.specification.destination,
-                "Message": text,
-                "Timestamp": iso(self.at),
-            }
-        )
+        """The message as the queue gets it."""
+        return json.dumps(self.document)
 
 
-class Notices:
-    """The queue of notices. At most `batch` events are sent in one document."""
+class TurkNotices:
+    """The notices that wait, with one event each."""
 
-    def __init__(self, customer: str, new_id: Callable[[], str], batch: int = 1) -> None:
-        self.customer, self.new_id, self.batch = customer, new_id, batch
-        self.waiting: list[Notice] = []
-        self.sent: list[Notice] = []
+    def __init__(self, customer: str, new_id: Callable[[], str]) -> None:
+        self.customer, self.new_id = customer, new_id
+        self.waiting: list[TurkNotice] = []
 
-    def tell(self, specification: Specification, events: Iterable[Event], at: datetime) -> None:
-        """Puts documents about `events` into the queue, whether or not the specification asks for them."""
-        rest = list(events)
-        while rest:
-            batch, rest = rest[: self.batch], rest[self.batch :]
-            document = {
-                "EventDocVersion": specification.version,
-                "EventDocId": self.new_id(),
-                "CustomerId": self.customer,
-                "Events": [as_json(event) for event in batch],
-            }
-            self.waiting.append(Notice(specification, document, at))
-
-    def happened(self, specification: Specification | None, event: Event) -> None:
-        """Queues a requested event; adds it to the last document while that has room."""
+    def happened(self, specification: Specification | None, event: TurkEvent) -> None:
+        """Queues an event that was asked for."""
         if specification is None or event.kind not in specification.events:
             return
-        last = self.waiting[-1] if self.waiting else None
-        if last and last.specification == specification and len(last.document["Events"]) < self.batch:
-            last.document["Events"].append(as_json(event))
-        else:
-            self.tell(specification, [event], event.at)
+        document = {
+            "EventDocVersion": specification.version,
+            "EventDocId": self.new_id(),
+            "CustomerId": self.customer,
+            "Events": [as_json(event)],
+        }
+        self.waiting.append(TurkNotice(specification, document))
 
-    def taken_out(self) -> list[Notice]:
-        """All waiting documents, oldest first; from now on they count as sent."""
+    def taken_out(self) -> list[TurkNotice]:
+        """All waiting documents, oldest first."""
         waiting, self.waiting = self.waiting, []
-        self.sent += waiting
         return waiting
 
 
@@ -97,15 +71,11 @@ def to_queue(endpoint: str, queue_url: str = "") -> Send:
     return send
 
 
-def as_json(event: Event) -> dict[str, str]:
+def as_json(event: TurkEvent) -> dict[str, str]:
     document = {
         "EventType": event.kind,
-        "EventTimestamp": iso(event.at),
+        "EventTimestamp": f"{event.at:%Y-%m-%dT%H:%M:%SZ}",
         "HITTypeId": event.hit_type,
         "HITId": event.hit,
     }
     return document | ({"AssignmentId": event.assignment} if event.assignment else {})
-
-
-def iso(at: datetime) -> str:
-    return f"{at:%Y-%m-%dT%H:%M:%SZ}"

@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Literal
 
-from crowd.rehearsal.mturk.records import Paid, Refused, Work
+from crowd.rehearsal.mturk.records import Transfer, TurkRefusal, Work
 
 CENT = Decimal("0.01")
 FEE = Decimal("0.20")
@@ -29,12 +29,12 @@ def in_cents(dollars: Decimal) -> int:
     return int(dollars * 100)
 
 
-class Purse:
+class TurkPurse:
     """Money comes in at the start and by `fund`; it leaves only by `pay`, and every payment is recorded."""
 
     def __init__(self, dollars: Decimal) -> None:
         self.received = self.balance = dollars.quantize(CENT)
-        self.payments: list[Paid] = []
+        self.payments: list[Transfer] = []
 
     def fund(self, dollars: Decimal) -> None:
         """Adds money; a negative amount takes it away."""
@@ -43,7 +43,7 @@ class Purse:
 
     def require(self, dollars: Decimal) -> None:
         if dollars > self.balance:
-            raise Refused(
+            raise TurkRefusal(
                 "InsufficientFunds",
                 "This Requester has insufficient funds in their account to complete this transaction.",
             )
@@ -56,14 +56,14 @@ class Purse:
         rate: Decimal,
         at: datetime,
         reason: str = "",
-    ) -> Paid:
+    ) -> Transfer:
         """Pays amount and fee, both or neither."""
         fee = fee_on(dollars, rate)
         self.require(dollars + fee)
         self.balance -= dollars + fee
-        paid = Paid(kind, work, dollars, fee, at, reason)
+        paid = Transfer(kind, work, dollars, fee, at, reason)
         self.payments.append(paid)
         return paid
 
-    def paid(self, work: Work, kind: Literal["reward", "bonus"]) -> list[Paid]:
+    def paid(self, work: Work, kind: Literal["reward", "bonus"]) -> list[Transfer]:
         return [paid for paid in self.payments if paid.work is work and paid.kind == kind]

@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Literal
 
+from crowd.rehearsal.platform_control import CannotBe
+
 HitStatus = Literal["Assignable", "Unassignable", "Reviewable", "Disposed"]
 WorkStatus = Literal["Accepted", "Returned", "Abandoned", "Submitted", "Approved", "Rejected"]
 LISTED: frozenset[str] = frozenset({"Submitted", "Approved", "Rejected"})
@@ -15,21 +17,19 @@ LISTED: frozenset[str] = frozenset({"Submitted", "Approved", "Rejected"})
 GONE: frozenset[str] = frozenset({"Returned", "Abandoned"})
 
 
-class Refused(Exception):
+class TurkRefusal(CannotBe):
     """The platform refuses; nothing happened. `code` is the TurkErrorCode; a bare name gets its prefix."""
 
     def __init__(self, code: str, message: str) -> None:
-        super().__init__(f"{code}: {message}")
+        super().__init__(message, f"{code}: {message}")
         self.code = code if code.startswith("AWS.") else f"AWS.MechanicalTurk.{code}"
-        self.message = message
 
 
 @dataclass(frozen=True, slots=True)
 class Specification:
-    """The receiver of the events of a HIT type."""
+    """The queue that receives the events of a HIT type."""
 
     destination: str
-    transport: str
     version: str
     events: tuple[str, ...]
 
@@ -58,7 +58,7 @@ class Work:
 
     id: str
     worker: str
-    hit: Hit = field(repr=False)
+    hit: TurkHit = field(repr=False)
     accepted: datetime
     deadline: datetime
     status: WorkStatus = "Accepted"
@@ -69,6 +69,12 @@ class Work:
     fields: tuple[tuple[str, str], ...] = ()
     answer: str = ""
     feedback: str = ""
+
+    def require(self, status: WorkStatus) -> None:
+        """Raises TurkRefusal in any other state."""
+        if self.status != status:
+            said = wrong_state("Assignment", self.id, status, self.status)
+            raise TurkRefusal("InvalidAssignmentState", said)
 
     @property
     def submission(self) -> str:
@@ -81,7 +87,7 @@ class Work:
 
 
 @dataclass(slots=True, eq=False)
-class Hit:
+class TurkHit:
     """One HIT and all work that was ever accepted on it, in order."""
 
     id: str
@@ -123,7 +129,7 @@ class Hit:
 
 
 @dataclass(slots=True, eq=False)
-class Person:
+class TurkPerson:
     """A worker as the platform knows them. `habit` is how they behave; the simulator does nothing with it."""
 
     id: str
@@ -138,7 +144,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Paid:
+class Transfer:
     """One movement of money, in full: what the worker got, and what the platform took for it."""
 
     kind: Literal["reward", "bonus"]
@@ -150,7 +156,7 @@ class Paid:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class TurkEvent:
     """Something that happened to a HIT, for its subscribers."""
 
     kind: str
@@ -162,12 +168,11 @@ class Event:
 
 @dataclass(slots=True)
 class Grant:
-    """A qualification of one worker. It works for the worker from `works_from` on."""
+    """A qualification of one worker."""
 
     worker: str
     value: int
     granted: datetime
-    works_from: datetime
 
 
 @dataclass(slots=True)
@@ -180,7 +185,11 @@ class QualificationType:
     grants: dict[str, Grant] = field(default_factory=dict)
 
 
-def listed(hits: Sequence[Hit]) -> list[Work]:
+def submitted_work(hits: Sequence[TurkHit]) -> list[Work]:
     """Everything that was submitted on these HITs, in the order of submission."""
     submitted = [work for hit in hits for work in hit.work if work.status in LISTED]
     return sorted(submitted, key=lambda work: (work.submitted or work.accepted, work.id))
+
+
+def wrong_state(what: str, name: str, wanted: str, status: str) -> str:
+    return f"This operation can be called with a status of: {wanted}. {what} {name} has the status {status}."

@@ -10,8 +10,9 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from crowd.rehearsal.mturk.purse import CENT
-from crowd.rehearsal.mturk.records import Grant, Hit, Paid, QualificationType, Refused, Work
-from crowd.rehearsal.mturk.world import World
+from crowd.rehearsal.mturk.records import Grant, QualificationType, Transfer, TurkHit, Work
+from crowd.rehearsal.mturk.request_rules import refuse
+from crowd.rehearsal.mturk.world import TurkWorld
 
 PAGE = 10
 """Entries of a page if the request names no MaxResults."""
@@ -35,7 +36,7 @@ def without_nothing(**members: Any) -> Json:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def hit_json(hit: Hit, now: datetime) -> Json:
+def hit_json(hit: TurkHit, now: datetime) -> Json:
     kind = hit.kind
     return without_nothing(
         HITId=hit.id,
@@ -79,7 +80,7 @@ def work_json(work: Work) -> Json:
     )
 
 
-def bonus_json(paid: Paid) -> Json:
+def bonus_json(paid: Transfer) -> Json:
     return {
         "WorkerId": paid.work.worker,
         "BonusAmount": dollars(paid.dollars),
@@ -100,8 +101,7 @@ def qualification_json(kind: QualificationType, grant: Grant) -> Json:
 
 
 def qualification_type_json(kind: QualificationType) -> Json:
-    shown = ("Name", "Description", "Keywords", "QualificationTypeStatus", "Test", "TestDurationInSeconds",
-             "AnswerKey", "RetryDelayInSeconds", "AutoGranted", "AutoGrantedValue")  # fmt: skip
+    shown = ("Name", "Description", "Keywords", "QualificationTypeStatus")
     return {
         "QualificationTypeId": kind.id,
         "CreationTime": epoch(kind.created),
@@ -111,7 +111,7 @@ def qualification_type_json(kind: QualificationType) -> Json:
 
 
 def page(
-    world: World,
+    world: TurkWorld,
     operation: str,
     members: Mapping[str, Any],
     name: str,
@@ -137,4 +137,4 @@ def _start(token: str, scope: str) -> int:
             return int(start)
     except (binascii.Error, ValueError):
         pass
-    raise Refused("InvalidParameterValue", "The NextToken is not one of this list.")
+    raise refuse("The NextToken is not one of this list.")

@@ -5,8 +5,7 @@ Everything here runs under `lock`, which is the clock's: a scheduled call never 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -14,27 +13,27 @@ from functools import partial
 from typing import Any
 
 from crowd.rehearsal.clock import Clock
+from crowd.rehearsal.habits import Habits
 from crowd.rehearsal.mturk.eligibility import MASTERS, meets
-from crowd.rehearsal.mturk.notices import Notices
-from crowd.rehearsal.mturk.purse import CENT, FEE, STEP, Purse, fee_on, reward_rate
-from crowd.rehearsal.mturk.questions import answers_document
+from crowd.rehearsal.mturk.notices import TurkNotices
+from crowd.rehearsal.mturk.purse import CENT, FEE, STEP, TurkPurse, fee_on, reward_rate
+from crowd.rehearsal.mturk.question_xml import answers_document
 from crowd.rehearsal.mturk.records import (
     GONE,
     LISTED,
-    Event,
-    Hit,
     HitType,
-    Paid,
-    Person,
     QualificationType,
-    Refused,
+    Transfer,
+    TurkEvent,
+    TurkHit,
+    TurkPerson,
+    TurkRefusal,
     Work,
+    wrong_state,
 )
-from crowd.rehearsal.people import Habits
 from experiments.design.rng import Streams
 
 TOKENS_LAST = timedelta(hours=24)
-OVERRIDE_WITHIN = timedelta(days=30)
 BONUS_WITHIN = timedelta(days=180)
 DISPOSED_AFTER_S = 120 * 86_400
 PREVIEW_S = 300
@@ -44,37 +43,30 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """The platform's behaviour, as far as accounts differ or the real platform varies.
-
-    `qualification_delay_s` passes between granting a qualification and its effect, on the simulator's clock.
-    Outside pages must be https on the real platform; one on this machine rarely is.
-    """
+class TurkOptions:
+    """What accounts differ in."""
 
     balance_cents: int = 1_000_000
-    qualification_delay_s: float = 0.0
-    https_only: bool = False
-    events_per_notice: int = 1
 
 
-class World:
+class TurkWorld:
     """The whole state. Its methods change it or raise Refused; none of them does input or output."""
 
-    def __init__(self, clock: Clock, seed: int, options: Options) -> None:
+    def __init__(self, clock: Clock, seed: int, options: TurkOptions) -> None:
         self.clock, self.lock, self.options = clock, clock.lock, options
-        self.purse = Purse(Decimal(options.balance_cents) / 100)
+        self.purse = TurkPurse(Decimal(options.balance_cents) / 100)
         self._habits = Habits(seed)
         self._ids = Streams(seed)("mturk", "ids")
         self.paging, self.odd = Streams(seed)("mturk", "paging"), Streams(seed)("mturk", "odd")
         self.types: dict[str, HitType] = {}
-        self.hits: dict[str, Hit] = {}
-        self.people: dict[str, Person] = {}
+        self.hits: dict[str, TurkHit] = {}
+        self.people: dict[str, TurkPerson] = {}
         self.all_work: dict[str, list[Work]] = {}
         self.qualifications: dict[str, QualificationType] = {}
-        self.listed_bonuses: list[Paid] = []
+        self.listed_bonuses: list[Transfer] = []
         self.soft_failing: set[str] = set()
         self.tokens: dict[tuple[str, str], tuple[datetime, str]] = {}
-        self.notices = Notices(self.new_id("A", 14), partial(self.new_id, "", 32), options.events_per_notice)
+        self.notices = TurkNotices(self.new_id("A", 14), partial(self.new_id, "", 32))
 
     @property
     def now(self) -> datetime:
@@ -86,10 +78,11 @@ class World:
 
     # Requests that may be repeated -------------------------------------------------------------------------
 
-    def remembered(self, scope: str, token: str | None) -> str:
-        """What an earlier request with this token made; empty: unknown, or the token has expired."""
-        at, what = self.tokens.get((scope, token or ""), (self.now, ""))
-        return what if self.now - at < TOKENS_LAST else ""
+    def refuse_again(self, scope: str, token: str | None, code: str, said: str) -> None:
+        """Refuses what an earlier request with this token did, unless the token has expired."""
+        at, made = self.tokens.get((scope, token or ""), (self.now, ""))
+        if made and self.now - at < TOKENS_LAST:
+            raise TurkRefusal(code, f"{said} {made}.")
 
     def remember(self, scope: str, token: str | None, what: str) -> None:
         if token:
@@ -97,48 +90,25 @@ class World:
 
     # HITs --------------------------------------------------------------------------------------------------
 
-    def hit_type(
-        self,
-        *,
-        title: str,
-        description: str,
-        keywords: str,
-        reward: Decimal,
-        duration_s: int,
-        approval_s: int,
-        requirements: Sequence[Mapping[str, Any]],
-    ) -> HitType:
+    def hit_type(self, **properties: Any) -> HitType:
         """The HIT type with these properties: identical ones are the same type."""
         for kind in self.types.values():
-            same = (
-                kind.title,
-                kind.description,
-                kind.keywords,
-                kind.reward,
-                kind.duration_s,
-                kind.approval_s,
-            )
-            if same == (title, description, keywords, reward, duration_s, approval_s) and _text(
-                kind.requirements
-            ) == _text(requirements):
+            if all(getattr(kind, name) == value for name, value in properties.items()):
                 return kind
-        kind = HitType(
-            self.new_id("3", 30), self.new_id("3", 30), title, description, keywords, reward, duration_s,
-            approval_s, tuple(requirements),
-        )  # fmt: skip
+        kind = HitType(self.new_id("3", 30), self.new_id("3", 30), **properties)
         self.types[kind.id] = kind
         return kind
 
     def create_hit(
         self, kind: HitType, places: int, lifetime_s: int, question: str, annotation: str | None
-    ) -> Hit:
+    ) -> TurkHit:
         """Offers a HIT. The account must be able to pay for all of it; nothing is taken yet."""
         self.purse.require(places * self.cost_of_place(kind, places))
         expires = self.now + timedelta(seconds=lifetime_s)
-        hit = Hit(self.new_id("3", 30), kind, self.now, expires, places, question, annotation)
+        hit = TurkHit(self.new_id("3", 30), kind, self.now, expires, places, question, annotation)
         self.hits[hit.id] = hit
         self.tell("HITCreated", hit)
-        self.clock.after(lifetime_s, partial(self._expired, hit))
+        self.clock.after(lifetime_s, partial(self._expire_hit, hit))
         return hit
 
     def cost_of_place(self, kind: HitType, places: int) -> Decimal:
@@ -151,94 +121,94 @@ class World:
         )
         return reward_rate(places, masters)
 
-    def hit(self, hit_id: str) -> Hit:
+    def hit(self, hit_id: str) -> TurkHit:
         hit = self.hits.get(hit_id)
         if hit is None or hit.is_disposed:
-            raise Refused("HITDoesNotExist", f"Hit {hit_id} does not exist.")
+            raise TurkRefusal("HITDoesNotExist", f"Hit {hit_id} does not exist.")
         return hit
 
-    def add_places(self, hit: Hit, added: int) -> None:
+    def add_places(self, hit: TurkHit, added: int) -> None:
         if hit.places < STEP <= hit.places + added:
-            raise Refused(
+            raise TurkRefusal(
                 "InvalidMaximumAssignmentsIncrease",
                 f"HIT {hit.id} has fewer than {STEP} assignments and cannot grow to it or beyond.",
             )
         self.purse.require(added * self.cost_of_place(hit.kind, hit.places))
         hit.places += added
         self.tell("HITExtended", hit)
-        self._turned(hit)
+        self._follow_review(hit)
 
-    def expire_at(self, hit: Hit, expires: datetime) -> None:
+    def expire_at(self, hit: TurkHit, expires: datetime) -> None:
         """A time in the past ends the offer now; those who hold an assignment may still submit."""
         later = expires > hit.expires and expires > self.now
         hit.expires = expires if expires > self.now else min(hit.expires, self.now)
         if later:
             hit.expiry_told = False
             self.tell("HITExtended", hit)
-        self.clock.after(max(0.0, (hit.expires - self.now).total_seconds()), partial(self._expired, hit))
-        self._turned(hit)
+        self.clock.after(max(0.0, (hit.expires - self.now).total_seconds()), partial(self._expire_hit, hit))
+        self._follow_review(hit)
 
-    def _expired(self, hit: Hit) -> None:
+    def _expire_hit(self, hit: TurkHit) -> None:
         if hit.expires <= self.now and not hit.expiry_told and not hit.is_disposed:
             hit.expiry_told = True
             self.tell("HITExpired", hit)
-            self._turned(hit)
+            self._follow_review(hit)
 
-    def _turned(self, hit: Hit) -> None:
+    def _follow_review(self, hit: TurkHit) -> None:
         """Follows a HIT into and out of review."""
         if hit.status(self.now) != "Reviewable":
             hit.reviewable_since = None
         elif hit.reviewable_since is None:
             hit.reviewable_since = self.now
             self.tell("HITReviewable", hit)
-            self.clock.after(DISPOSED_AFTER_S, partial(self._forgotten, hit, self.now))
+            self.clock.after(DISPOSED_AFTER_S, partial(self._dispose_hit, hit, self.now))
 
-    def _forgotten(self, hit: Hit, since: datetime) -> None:
+    def _dispose_hit(self, hit: TurkHit, since: datetime) -> None:
         if hit.reviewable_since != since or hit.is_disposed:
             return
         if hit.counted("Submitted"):
-            self.clock.after(AGAIN_S, partial(self._forgotten, hit, since))
+            self.clock.after(AGAIN_S, partial(self._dispose_hit, hit, since))
             return
         hit.is_disposed = True
         self.tell("HITDisposed", hit)
 
     # Workers' side -----------------------------------------------------------------------------------------
 
-    def person(self, worker: str) -> Person:
+    def person(self, worker: str) -> TurkPerson:
         """The worker of this id; an unknown one is created with ordinary properties."""
-        return self.people.setdefault(worker, Person(worker))
+        return self.people.setdefault(worker, TurkPerson(worker))
 
-    def new_person(self, **known: Any) -> Person:
+    def new_person(self, **known: Any) -> TurkPerson:
         """A worker with a habit of their own from the seed, and ordinary properties."""
         known.setdefault("habit", self._habits.of(len(self.people)))
-        person = Person(self.new_id("A", 14), **known)
+        person = TurkPerson(self.new_id("A", 14), **known)
         self.people[person.id] = person
         return person
 
-    def may(self, person: Person, hit: Hit, action: str) -> bool:
+    def may(self, person: TurkPerson, hit: TurkHit, action: str) -> bool:
         """Whether the worker may Accept, Preview or Discover this HIT, as far as rights go."""
-        return meets(person, hit.kind.requirements, self.qualifications, action, self.now)
+        return meets(person, hit.kind.requirements, self.qualifications, action)
 
-    def worked_on(self, person: Person, hit: Hit) -> bool:
+    def worked_on(self, person: TurkPerson, hit: TurkHit) -> bool:
         return any(work.worker == person.id and work.status not in GONE for work in hit.work)
 
-    def preview(self, person: Person, hit: Hit) -> None:
+    def preview(self, person: TurkPerson, hit: TurkHit) -> None:
         """A preview. For a while it counts as pending, as on the platform."""
         if not self.may(person, hit, "Preview"):
-            raise Refused("DoesNotMeetRequirements", "The worker may not preview this HIT.")
+            raise TurkRefusal("DoesNotMeetRequirements", "The worker may not preview this HIT.")
         hit.previews += 1
         self.clock.after(PREVIEW_S, partial(_end_preview, hit))
 
-    def accept(self, person: Person, hit: Hit) -> Work:
+    def accept(self, person: TurkPerson, hit: TurkHit) -> Work:
         status = hit.status(self.now)
         if status != "Assignable":
-            raise Refused("InvalidHITState", _wrong_state("HIT", hit.id, "Assignable", status))
+            raise TurkRefusal("InvalidHITState", wrong_state("HIT", hit.id, "Assignable", status))
         if self.worked_on(person, hit):
-            raise Refused(
+            raise TurkRefusal(
                 "ExceedsMaxAssignmentsPerWorker", "A worker takes one assignment of a HIT, no more."
             )
         if not self.may(person, hit, "Accept"):
-            raise Refused("DoesNotMeetRequirements", "The worker lacks a qualification.")
+            raise TurkRefusal("DoesNotMeetRequirements", "The worker lacks a qualification.")
         deadline = self.now + timedelta(seconds=hit.kind.duration_s)
         work = Work(self._assignment_id(person, hit), person.id, hit, self.now, deadline)
         hit.work.append(work)
@@ -247,7 +217,7 @@ class World:
         self.clock.after(hit.kind.duration_s, partial(self.abandon, work, is_due=True))
         return work
 
-    def _assignment_id(self, person: Person, hit: Hit) -> str:
+    def _assignment_id(self, person: TurkPerson, hit: TurkHit) -> str:
         """The id of a returned assignment is used again, never for the same worker."""
         before = {work.id for work in hit.work if work.worker == person.id}
         for freed in hit.freed:
@@ -257,36 +227,28 @@ class World:
         return self.new_id("3", 30)
 
     def submit(self, work: Work, fields: Sequence[tuple[str, str]]) -> None:
-        if work.status != "Accepted":
-            raise Refused(
-                "InvalidAssignmentState",
-                _wrong_state("Assignment", work.id, "Accepted", work.status),
-            )
+        work.require("Accepted")
         work.status, work.submitted, work.ended = "Submitted", self.now, self.now
         work.fields, work.answer = tuple(fields), answers_document(fields)
         if self.now < work.hit.expires:  # after expiry no event may be sent: only polling shows it
             self.tell("AssignmentSubmitted", work.hit, work)
         self.clock.after(work.hit.kind.approval_s, partial(self._approved_by_itself, work))
-        self._turned(work.hit)
+        self._follow_review(work.hit)
 
     def give_back(self, work: Work) -> None:
-        self._gone(work, "Returned", "AssignmentReturned")
+        self._end_work(work, "Returned", "AssignmentReturned")
 
     def abandon(self, work: Work, is_due: bool = False) -> None:
         """The time of an assignment is over. `is_due` asks whether it really is still held."""
         if not is_due or work.status == "Accepted":
-            self._gone(work, "Abandoned", "AssignmentAbandoned")
+            self._end_work(work, "Abandoned", "AssignmentAbandoned")
 
-    def _gone(self, work: Work, status: Any, event: str) -> None:
-        if work.status != "Accepted":
-            raise Refused(
-                "InvalidAssignmentState",
-                _wrong_state("Assignment", work.id, "Accepted", work.status),
-            )
+    def _end_work(self, work: Work, status: Any, event: str) -> None:
+        work.require("Accepted")
         work.status, work.ended = status, self.now
         work.hit.freed.append(work.id)
         self.tell(event, work.hit, work)
-        self._turned(work.hit)
+        self._follow_review(work.hit)
 
     # Decisions and money -----------------------------------------------------------------------------------
 
@@ -295,32 +257,19 @@ class World:
         for work in self.all_work.get(assignment_id, ()):
             if work.status in LISTED and not work.hit.is_disposed:
                 return work
-        raise Refused("AssignmentDoesNotExist", f"Assignment {assignment_id} does not exist.")
+        raise TurkRefusal("AssignmentDoesNotExist", f"Assignment {assignment_id} does not exist.")
 
-    def approve(self, work: Work, feedback: str = "", override: bool = False) -> None:
+    def approve(self, work: Work) -> None:
         """Pays reward and fee, once; without the money nothing is decided."""
-        if work.status == "Rejected" and override:
-            if self.now - (work.submitted or self.now) > OVERRIDE_WITHIN:
-                raise Refused(
-                    "InvalidAssignmentState",
-                    f"Assignment {work.id} was submitted more than 30 days ago: its rejection stands.",
-                )
-        elif work.status != "Submitted":
-            raise Refused(
-                "InvalidAssignmentState", _wrong_state("Assignment", work.id, "Submitted", work.status)
-            )
+        work.require("Submitted")
         kind = work.hit.kind
         self.purse.pay("reward", work, kind.reward, self.rate(kind, work.hit.places), self.now)
-        work.status, work.approved, work.rejected = "Approved", self.now, None
-        work.feedback = feedback or work.feedback
+        work.status, work.approved = "Approved", self.now
         self.person(work.worker).approvals += 1
         self.tell("AssignmentApproved", work.hit, work)
 
     def reject(self, work: Work, feedback: str) -> None:
-        if work.status != "Submitted":
-            raise Refused(
-                "InvalidAssignmentState", _wrong_state("Assignment", work.id, "Submitted", work.status)
-            )
+        work.require("Submitted")
         work.status, work.rejected, work.feedback = "Rejected", self.now, feedback
         self.tell("AssignmentRejected", work.hit, work)
 
@@ -329,13 +278,13 @@ class World:
             return
         try:
             self.approve(work)
-        except Refused:
+        except TurkRefusal:
             self.clock.after(AGAIN_S, partial(self._approved_by_itself, work))
 
-    def bonus(self, work: Work, dollars: Decimal, reason: str) -> Paid:
+    def bonus(self, work: Work, dollars: Decimal, reason: str) -> Transfer:
         last = max(submitted.submitted for submitted in self.submitted_by(work.worker) if submitted.submitted)
         if self.now - last > BONUS_WITHIN:
-            raise Refused(
+            raise TurkRefusal(
                 "PermissionDeniedException", "The worker has done nothing for this Requester in six months."
             )
         paid = self.purse.pay("bonus", work, dollars, FEE, self.now, reason)
@@ -361,22 +310,11 @@ class World:
             if work.worker == worker and work.status in LISTED
         ]
 
-    def decided_for(self, worker: str) -> bool:
-        return any(work.status in ("Approved", "Rejected") for work in self.submitted_by(worker))
-
-    def tell(self, event: str, hit: Hit, work: Work | None = None) -> None:
+    def tell(self, event: str, hit: TurkHit, work: Work | None = None) -> None:
         if hit.kind.notice_active:
-            happened = Event(event, self.now, hit.kind.id, hit.id, work.id if work else "")
+            happened = TurkEvent(event, self.now, hit.kind.id, hit.id, work.id if work else "")
             self.notices.happened(hit.kind.notice, happened)
 
 
-def _end_preview(hit: Hit) -> None:
+def _end_preview(hit: TurkHit) -> None:
     hit.previews = max(0, hit.previews - 1)
-
-
-def _wrong_state(what: str, name: str, wanted: str, status: str) -> str:
-    return f"This operation can be called with a status of: {wanted}. {what} {name} has the status {status}."
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, sort_keys=True, default=list)

@@ -10,14 +10,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from analysis.stats.dunnett import Dunnett, dunnett
+from analysis.stats.means.dunnett import Dunnett, dunnett
 from crowd.rehearsal.planted.pictures import LABELS, Picture, series
 from experiments.design.rng import Streams
 from experiments.errors import StudyError
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.base import Plan, PlanCondition, Pool, PoolItem
 from experiments.simulation import person_class
-from experiments.simulation.controls import Pictures, agreement
+from experiments.simulation.controls.substitute_explanations import Pictures, agreement
 from experiments.simulation.versions import version_of
 from stimuli.predictors import restore
 from stimuli.render.recipe import RenderSpec
@@ -55,7 +55,7 @@ class Run:
         return any(each.p < alpha for each in self.test.comparisons if each.first == case)
 
 
-def frozen() -> Plant:
+def load_plant() -> Plant:
     """Raises StudyError if network, pictures, observers or numbers are not those that were frozen."""
     read = tomllib.loads(FROZEN.read_text(encoding="utf-8"))
     plant = Plant(**{name: read[name] for name in Plant.__dataclass_fields__})

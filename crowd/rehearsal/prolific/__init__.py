@@ -6,15 +6,17 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 
 from crowd.rehearsal.faults import Faults
-from crowd.rehearsal.prolific.simulation import START, Simulator, simulator
-from crowd.rehearsal.prolific.world import REHEARSAL, Options
+from crowd.rehearsal.prolific.simulator_assembly import START, ProlificSimulator, simulator
+from crowd.rehearsal.prolific.world import REHEARSAL, ProlificWorldOptions
 
-__all__ = ["REHEARSAL", "START", "Options", "Simulator", "simulate", "simulator"]
+__all__ = ["REHEARSAL", "START", "ProlificWorldOptions", "ProlificSimulator", "simulate", "simulator"]
 
 
 def simulate(
     seed: int, start: datetime, faults: Faults, *, currency: str = "", port: int = 0
-) -> AbstractContextManager[Simulator]:
+) -> AbstractContextManager[ProlificSimulator]:
     """As the table of simulators asks for it. The fees of every other seed have fractions."""
-    options = Options(currency=currency or Options().currency, fee_parts=1 + seed % 2, newcomers_count=20_000)
+    options = ProlificWorldOptions(
+        currency=currency or ProlificWorldOptions().currency, fee_parts=1 + seed % 2, newcomers_count=20_000
+    )
     return simulator(seed, start, faults, port=port, options=options)

@@ -6,19 +6,19 @@ import re
 from decimal import Decimal
 
 from crowd.rehearsal.prolific import study_states
-from crowd.rehearsal.prolific.records import Batch, Refused, Submission
-from crowd.rehearsal.prolific.world import World
+from crowd.rehearsal.prolific.records import Batch, ProlificRefusal, ProlificSubmission, too_poor, wrong_field
+from crowd.rehearsal.prolific.world import ProlificWorld
 
 AMOUNT = re.compile(r"\d{1,7}(\.\d{1,2})?")
 MOST_LINES = 200
 
 
-def set_up(world: World, study_id: str, csv: str) -> Batch:
+def set_up(world: ProlificWorld, study_id: str, csv: str) -> Batch:
     """Reads the lines `id,amount in major units`; no header."""
     world.study(study_id)
     lines = [line.strip() for line in csv.strip().splitlines() if line.strip()]
     if not lines or len(lines) > MOST_LINES:
-        raise Refused(400, {"csv_bonuses": [f"Give 1 to {MOST_LINES} lines, not {len(lines)}."]})
+        raise wrong_field("csv_bonuses", f"Give 1 to {MOST_LINES} lines, not {len(lines)}.")
     wrong: list[str] = []
     strangers: list[str] = []
     read: list[tuple[str, int]] = []
@@ -32,13 +32,13 @@ def set_up(world: World, study_id: str, csv: str) -> Batch:
         else:
             read.append((submission.id, minor(amount)))
     if wrong:
-        raise Refused(400, {"csv_bonuses": wrong})
+        raise ProlificRefusal(400, {"csv_bonuses": wrong})
     refused = {each for each, _ in read if each in world.unpayable}
     if refused and not all(world.unpayable[each] for each in refused):
-        raise Refused(400, "Some of these bonuses cannot be paid.")
+        raise ProlificRefusal(400, "Some of these bonuses cannot be paid.")
     strangers += sorted(refused)
     if strangers:
-        raise Refused(400, f"These ids have not taken part in the study: {', '.join(strangers)}")
+        raise ProlificRefusal(400, f"These ids have not taken part in the study: {', '.join(strangers)}")
     fees = [world.purse.fees_on(cents) for _, cents in read]
     fee, vat = (sum(column, Decimal(0)) for column in zip(*fees, strict=True))
     batch = Batch(world.new_id(), study_id, tuple(read), fee, vat)
@@ -52,7 +52,7 @@ def minor(amount: str) -> int:
     return int(whole) * 100 + int((rest + "00")[:2])
 
 
-def _of(world: World, study_id: str, who: str) -> Submission | None:
+def _of(world: ProlificWorld, study_id: str, who: str) -> ProlificSubmission | None:
     """By submission, or by participant: then their latest submission of the study."""
     submission = world.submissions.get(who)
     if submission is not None:
@@ -61,21 +61,21 @@ def _of(world: World, study_id: str, who: str) -> Submission | None:
     return submissions[-1] if submissions else None
 
 
-def mark(world: World, batch_id: str, fault: str) -> None:
+def mark(world: ProlificWorld, batch_id: str, fault: str) -> None:
     """From now on the list shows the payments of this batch as the fault says."""
     if batch_id in world.batches:
         world.batches[batch_id].fault = fault
 
 
-def pay(world: World, batch_id: str) -> None:
+def pay(world: ProlificWorld, batch_id: str) -> None:
     """Starts a payment. It is carried out later on the clock, and no second one may start meanwhile."""
     batch = world.batches.get(batch_id)
     if batch is None:
-        raise Refused(404, f"No bulk bonus payment with id {batch_id}.", "Not found")
+        raise ProlificRefusal(404, f"No bulk bonus payment with id {batch_id}.", "Not found")
     if any(other.in_progress for other in world.batches.values()):
-        raise Refused(409, "Another bonus payment is in progress.", "Conflict")
+        raise ProlificRefusal(409, "Another bonus payment is in progress.", "Conflict")
     if study_states.available(world) < batch.cents + batch.fees + batch.vat:
-        raise Refused(400, "Your balance is not sufficient for these bonuses.", "Insufficient funds")
+        raise too_poor("for these bonuses")
     batch.in_progress = True
 
     def carry_out() -> None:

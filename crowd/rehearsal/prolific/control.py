@@ -1,48 +1,42 @@
-"""Controls the simulated platform: people act, time passes, faults occur, and the full state can be read.
-
-Each public method is a verb: called in process, or as POST /_simulator/<verb> with its arguments as JSON.
-"""
+"""The verbs of the simulated Prolific (platform_control.py), and its full state."""
 
 from __future__ import annotations
 
-import inspect
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
-from crowd.rehearsal.faults import Fault, Faults
-from crowd.rehearsal.people import Habits
+from crowd.rehearsal.faults import Faults
+from crowd.rehearsal.platform_control import Json, PlatformVerbs
 from crowd.rehearsal.prolific import entry, study_states, submission_states
-from crowd.rehearsal.prolific.api import as_json
-from crowd.rehearsal.prolific.notices import Manner, Notices
-from crowd.rehearsal.prolific.records import HOLDING, Group, Message, Refused, Study, Submission
-from crowd.rehearsal.prolific.world import RESEARCHER, World
-from crowd.rehearsal.serving import Answer, Asked
-
-PREFIX = "/_simulator/"
-Json = dict[str, Any]
+from crowd.rehearsal.prolific.notices import Manner, ProlificNotices
+from crowd.rehearsal.prolific.records import (
+    HOLDING,
+    Group,
+    ProlificMessage,
+    ProlificRefusal,
+    ProlificSubmission,
+    Study,
+)
+from crowd.rehearsal.prolific.world import RESEARCHER, ProlificWorld
 
 
 @dataclass(slots=True)
-class Control:
-    """The verbs. An impossible one raises Refused."""
+class ProlificControl(PlatformVerbs):
+    """The verbs. An impossible one raises ProlificRefusal."""
 
-    world: World
+    VERBS = (
+        *("advance", "call_by", "complete", "deliver", "faults", "fund", "group", "message", "people"),
+        *("preview", "raise_reward", "refuse", "return", "start", "state", "take", "time_out", "webhook"),
+    )
+    world: ProlificWorld
     faulty: Faults
-    notices: Notices
+    notices: ProlificNotices
     signer: entry.Signer
-
-    def __call__(self, verb: str, **members: Any) -> Json:
-        """A verb by its name in the address."""
-        done: Json = getattr(self, VERBS[verb])(**members)
-        return done
 
     def people(self, count: int = 1) -> Json:
         """So many more participants, with habits drawn from the seed."""
         with self.world.lock:
-            made = self.world.make_people(count, Habits(self.world.seed).of)
+            made = self.world.make_people(count)
             return {"people": [{"person": person.id, "habit": person.habit} for person in made]}
 
     def take(self, posting: str = "", person: str = "", reserve: bool = False) -> Json:
@@ -52,7 +46,7 @@ class Control:
             study = self.world.study(posting) if posting else self._open_study()
             who = person or self._newcomer(study)
             if who not in self.world.people:
-                raise Refused(404, "No such person: make people first.")
+                raise ProlificRefusal(404, "No such person: make people first.")
             made = submission_states.take(self.world, study.id, who, reserve=reserve)
             return {
                 "url": entry.address(self.world, self.signer, study, made),
@@ -67,7 +61,7 @@ class Control:
         with self.world.lock:
             record = self.world.submission(submission)
             submission_states.start(self.world, record)
-            return self._told(record)
+            return self._submission_json(record)
 
     def preview(self, posting: str = "", person: str = "") -> Json:
         """The address that the researcher's preview opens: values of no person in the placeholders."""
@@ -80,40 +74,21 @@ class Control:
         with self.world.lock:
             record = self.world.submission(submission)
             submission_states.complete(self.world, record, code)
-            return self._told(record)
+            return self._submission_json(record)
 
     def give_back(self, submission: str) -> Json:
         """The participant returns the submission."""
         with self.world.lock:
             record = self.world.submission(submission)
             submission_states.back(self.world, record)
-            return self._told(record)
+            return self._submission_json(record)
 
     def time_out(self, submission: str) -> Json:
         """Ends the maximum time, at any time of the clock."""
         with self.world.lock:
             record = self.world.submission(submission)
             submission_states.time_out(self.world, record)
-            return self._told(record)
-
-    def advance(self, seconds: float) -> Json:
-        self.world.clock.advance(seconds)
-        return {"now": self.world.now().isoformat()}
-
-    def faults(
-        self,
-        share: float | None = None,
-        down: bool | None = None,
-        forced: Sequence[Fault] | None = None,
-        kinds: Sequence[Fault] | None = None,
-        late_s: float | None = None,
-    ) -> Json:
-        """Sets the share of failing calls and the kinds that are drawn, takes the platform down, forces the
-        kinds of the coming calls, and the delay of a late effect."""
-        try:
-            return self.faulty.set(share, down, forced, kinds, late_s)
-        except ValueError as error:
-            raise Refused(400, str(error)) from error
+            return self._submission_json(record)
 
     def fund(self, cents: int) -> Json:
         """Adds money to the workspace; a negative amount takes it away."""
@@ -133,7 +108,7 @@ class Control:
         with self.world.lock:
             study = self.world.study(posting)
             if cents < study.cents:
-                raise Refused(400, "A reward cannot be lowered.")
+                raise ProlificRefusal(400, "A reward cannot be lowered.")
             study.sent["reward"] = cents
             return self._told_study(study)
 
@@ -156,8 +131,8 @@ class Control:
         """A participant writes to the researcher."""
         with self.world.lock:
             if person not in self.world.people:
-                raise Refused(404, "No such person.")
-            made = Message(self.world.new_id(), person, RESEARCHER, body, posting, self.world.now())
+                raise ProlificRefusal(404, "No such person.")
+            made = ProlificMessage(self.world.new_id(), person, RESEARCHER, body, posting, self.world.now())
             self.world.messages.append(made)
             return {"message": made.id}
 
@@ -192,7 +167,7 @@ class Control:
             purse = self.world.purse
             paid = {
                 kind: sum(each.cents for each in purse.entries if each.kind == kind)
-                for kind in ("reward", "screen_out", "partial", "bonus")
+                for kind in ("reward", "screen_out", "bonus")
             }
             return {
                 "simulated": True,
@@ -204,7 +179,9 @@ class Control:
                 "paid": paid,
                 "fees": sum(each.fees + each.vat for each in purse.entries),
                 "postings": {each.id: self._told_study(each) for each in self.world.studies.values()},
-                "submissions": {each.id: self._told(each) for each in self.world.submissions.values()},
+                "submissions": {
+                    each.id: self._submission_json(each) for each in self.world.submissions.values()
+                },
                 "batches": {
                     each.id: {"paid_count": each.paid_count, "cents": each.cents}
                     for each in self.world.batches.values()
@@ -214,7 +191,7 @@ class Control:
                 "faults": dict(self.faulty.met),
             }
 
-    def _told(self, submission: Submission) -> Json:
+    def _submission_json(self, submission: ProlificSubmission) -> Json:
         return {
             "submission": submission.id,
             "person": submission.person,
@@ -243,52 +220,11 @@ class Control:
         for study in self.world.studies.values():
             if study.status == "ACTIVE" and study_states.free_places(self.world, study) > 0:
                 return study
-        raise Refused(409, "No study is open with a free place.")
+        raise ProlificRefusal(409, "No study is open with a free place.")
 
     def _newcomer(self, study: Study) -> str:
         been = {submission.person for submission in self.world.submissions_of(study.id)}
         for person in self.world.people:
-            if person not in been and not submission_states.barred(self.world, study.id, person):
+            if person not in been and not submission_states.bar_reason(self.world, study.id, person):
                 return person
-        return self.world.make_people(1, Habits(self.world.seed).of)[0].id
-
-
-VERBS = {
-    "advance": "advance",
-    "call_by": "call_by",
-    "complete": "complete",
-    "deliver": "deliver",
-    "faults": "faults",
-    "fund": "fund",
-    "group": "group",
-    "message": "message",
-    "people": "people",
-    "preview": "preview",
-    "raise_reward": "raise_reward",
-    "refuse": "refuse",
-    "return": "give_back",
-    "start": "start",
-    "state": "state",
-    "take": "take",
-    "time_out": "time_out",
-    "webhook": "webhook",
-}
-"""Verb of the address -> method."""
-
-
-def answer(control: Control, request: Asked) -> Answer:
-    """One verb over HTTP: 200 with its result, 400 wrong arguments, 404 unknown, 409 not possible."""
-    verb = request.path.removeprefix(PREFIX).strip("/")
-    if verb not in VERBS or request.method != "POST":
-        return as_json({"error": f"POST one of: {', '.join(VERBS)}."}, 404)
-    method = getattr(control, VERBS[verb])
-    try:
-        arguments = json.loads(request.body or b"{}")
-        inspect.signature(method).bind(**arguments)
-        call = partial(method, **arguments)
-    except (TypeError, ValueError) as error:
-        return as_json({"error": f"{verb}: {error}"}, 400)
-    try:
-        return as_json(call())
-    except Refused as no:
-        return as_json({"error": no.detail}, no.status)
+        return self.world.make_people(1)[0].id

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 from datetime import datetime
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
+from jwt.algorithms import RSAAlgorithm
 
-from crowd.rehearsal.prolific.records import Study, Submission
-from crowd.rehearsal.prolific.world import REHEARSAL, World
+from crowd.rehearsal.prolific.records import ProlificSubmission, Study
+from crowd.rehearsal.prolific.world import REHEARSAL, ProlificWorld
+from crowd.rehearsal.serving import with_query
 
 ISSUER = "https://www.prolific.com"
 VALID_S = 120
@@ -40,26 +41,15 @@ class Signer:
         return f"simulated-{max(1, len(self._keys))}"
 
     def keys(self) -> dict[str, Any]:
-        numbers = self.key.public_key().public_numbers()
-        key = {
-            "kty": "RSA",
-            "use": "sig",
-            "alg": "RS256",
-            "kid": self.kid,
-            "n": _number(numbers.n),
-            "e": _number(numbers.e),
-        }
+        made = RSAAlgorithm.to_jwk(self.key.public_key(), as_dict=True)
+        key = {"kty": "RSA", "use": "sig", "alg": "RS256", "kid": self.kid, "n": made["n"], "e": made["e"]}
         return {"keys": [key]}
 
     def token(self, claims: dict[str, Any]) -> str:
         return jwt.encode(claims, self.key, algorithm="RS256", headers={"kid": self.kid})
 
 
-def _number(value: int) -> str:
-    return base64.urlsafe_b64encode(value.to_bytes((value.bit_length() + 7) // 8)).rstrip(b"=").decode()
-
-
-def address(world: World, signer: Signer, study: Study, submission: Submission) -> str:
+def address(world: ProlificWorld, signer: Signer, study: Study, submission: ProlificSubmission) -> str:
     """What the participant's browser opens for this submission."""
     values = {
         "PROLIFIC_PID": submission.person,
@@ -67,19 +57,19 @@ def address(world: World, signer: Signer, study: Study, submission: Submission) 
         "SESSION_ID": submission.id,
     }
     template = _template(world, study)
-    url = filled(template, values)
+    url = fill_template(template, values)
     if not study.sent.get("is_external_study_url_secure"):
         return url
     claims = claims_for(template, values, submission.id, world.now())
-    return with_token(url, signer.token(claims))
+    return with_query(url, prolific_token=signer.token(claims))
 
 
-def preview(world: World, study: Study) -> str:
+def preview(world: ProlificWorld, study: Study) -> str:
     """What the researcher's preview opens: placeholders filled with values of no person."""
-    return filled(_template(world, study), {**PREVIEW, "STUDY_ID": study.id})
+    return fill_template(_template(world, study), {**PREVIEW, "STUDY_ID": study.id})
 
 
-def _template(world: World, study: Study) -> str:
+def _template(world: ProlificWorld, study: Study) -> str:
     """The study's address. With several, people are sent to the one with the fewest people relative to its
     allocation."""
     several = study.sent.get("access_details") or []
@@ -90,7 +80,7 @@ def _template(world: World, study: Study) -> str:
     return str(ladder[(taken - 1) % len(ladder)])
 
 
-def filled(template: str, values: dict[str, str]) -> str:
+def fill_template(template: str, values: dict[str, str]) -> str:
     """The placeholders may stand in the address as they are or percent-encoded."""
     for name, value in values.items():
         placeholder = "{{%" + name + "%}}"
@@ -115,9 +105,3 @@ def claims_for(template: str, values: dict[str, str], session: str, now: datetim
         "sub": session,
         "prolific": {**named, "workspace_id": REHEARSAL},
     }
-
-
-def with_token(url: str, token: str) -> str:
-    parts = urlsplit(url)
-    query = "&".join(part for part in (parts.query, urlencode({"prolific_token": token})) if part)
-    return urlunsplit(parts._replace(query=query))

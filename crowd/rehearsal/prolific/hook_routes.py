@@ -2,83 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from crowd.rehearsal.prolific.api import Handler, Reply, Request, sliced
-from crowd.rehearsal.prolific.notices import EVENT_TYPES, Notices, Subscription
-from crowd.rehearsal.prolific.records import Refused
-from crowd.rehearsal.prolific.world import REHEARSAL, World
-
-
-def routes(notices: Notices) -> dict[str, Handler]:
-    """The handlers for one sender."""
-
-    def bound(act: Callable[[Notices, World, Request], Reply]) -> Handler:
-        return lambda world, request: act(notices, world, request)
-
-    return {
-        "hooks.secrets": bound(secrets),
-        "hooks.new_secret": bound(new_secret),
-        "hooks.list": bound(listed),
-        "hooks.subscribe": bound(subscribe),
-        "hooks.confirm": bound(confirm),
-    }
+from crowd.rehearsal.prolific.api import Handler, ProlificReply, Request, slice_reply
+from crowd.rehearsal.prolific.notices import EVENT_TYPES, Subscription
+from crowd.rehearsal.prolific.records import ProlificRefusal, wrong_field
+from crowd.rehearsal.prolific.world import REHEARSAL, ProlificWorld
 
 
 def _secret(made: tuple[str, str]) -> dict[str, str]:
     return {"id": made[0], "value": made[1], "workspace_id": REHEARSAL}
 
 
-def secrets(notices: Notices, world: World, request: Request) -> Reply:
-    return Reply({"results": [_secret(secret) for secret in notices.secrets[-1:]]})
+def secrets(world: ProlificWorld, request: Request) -> ProlificReply:
+    return ProlificReply({"results": [_secret(secret) for secret in world.notices.secrets[-1:]]})
 
 
-def new_secret(notices: Notices, world: World, request: Request) -> Reply:
+def new_secret(world: ProlificWorld, request: Request) -> ProlificReply:
     _check_workspace(request.body["workspace_id"])
-    return Reply(_secret(notices.new_secret()), 201)
+    return ProlificReply(_secret(world.notices.new_secret()), 201)
 
 
 def _check_workspace(name: str) -> None:
     if name != REHEARSAL:
-        raise Refused(404, f"No workspace with id {name}.", "Not found")
+        raise ProlificRefusal(404, f"No workspace with id {name}.", "Not found")
 
 
-def listed(notices: Notices, world: World, request: Request) -> Reply:
-    wanted = request.query.get("is_enabled", "").lower()
-    subscriptions = [
-        subscription.as_json()
-        for subscription in notices.subscriptions.values()
-        if not wanted or subscription.is_enabled == (wanted in ("true", "1"))
-    ]
-    return sliced(request, subscriptions)
+def list_subscriptions(world: ProlificWorld, request: Request) -> ProlificReply:
+    return slice_reply(request, [each.as_json() for each in world.notices.subscriptions.values()])
 
 
-def subscribe(notices: Notices, world: World, request: Request) -> Reply:
+def subscribe(world: ProlificWorld, request: Request) -> ProlificReply:
     """Both shapes of the answer were seen; which one comes is drawn."""
     body = request.body
     _check_workspace(body["workspace_id"])
     if body["event_type"] not in EVENT_TYPES:
-        raise Refused(400, {"event_type": [f"{body['event_type']} is not a valid choice."]})
-    if not notices.secret:
-        raise Refused(400, "Create a secret for the workspace first.", "Validation error")
-    made = notices.subscribe(body["event_type"], body["target_url"])
+        raise wrong_field("event_type", f"{body['event_type']} is not a valid choice.")
+    if not world.notices.secret:
+        raise ProlificRefusal(400, "Create a secret for the workspace first.", "Validation error")
+    made = world.notices.subscribe(body["event_type"], body["target_url"])
     shown: dict[str, Any] = made.as_json()
     if world.draw("subscription-shapes").random() < 0.5:
         shown = {"results": [shown]}
-    return Reply(shown, 201, {"X-Hook-Secret": made.confirmation})
+    return ProlificReply(shown, 201, {"X-Hook-Secret": made.confirmation})
 
 
-def _find(notices: Notices, request: Request) -> Subscription:
-    subscription = notices.subscriptions.get(request.names["subscription"])
+def _find(world: ProlificWorld, request: Request) -> Subscription:
+    subscription: Subscription | None = world.notices.subscriptions.get(request.names["subscription"])
     if subscription is None:
-        raise Refused(404, "No such subscription.", "Not found")
+        raise ProlificRefusal(404, "No such subscription.", "Not found")
     return subscription
 
 
-def confirm(notices: Notices, world: World, request: Request) -> Reply:
-    subscription = _find(notices, request)
+def confirm(world: ProlificWorld, request: Request) -> ProlificReply:
+    subscription = _find(world, request)
     if request.body["secret"] != subscription.confirmation:
-        raise Refused(400, {"secret": ["This is not the value of the header X-Hook-Secret."]})
+        raise wrong_field("secret", "This is not the value of the header X-Hook-Secret.")
     subscription.is_enabled = True
-    return Reply(subscription.as_json())
+    return ProlificReply(subscription.as_json())
+
+
+HANDLERS: dict[str, Handler] = {
+    "hooks.secrets": secrets,
+    "hooks.new_secret": new_secret,
+    "hooks.list": list_subscriptions,
+    "hooks.subscribe": subscribe,
+    "hooks.confirm": confirm,
+}

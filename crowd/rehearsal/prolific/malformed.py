@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from crowd.rehearsal.faults import KINDS, Fault
-from crowd.rehearsal.prolific.world import World
-from crowd.rehearsal.serving import Answer, Asked
+from crowd.rehearsal.prolific.world import ProlificWorld
+from crowd.rehearsal.serving import Answer, IncomingRequest
 
 CHANGES = frozenset({"POST", "PATCH", "PUT", "DELETE"})
 AMOUNTS: tuple[Fault, ...] = ("null_amount", "text_amount")
@@ -36,7 +36,7 @@ def meets(fault: Fault, operation: str, method: str) -> bool:
     return operation in PAGED if fault == "repeated_page" else operation == "bonuses.pay"
 
 
-def malformed(world: World, fault: Fault, request: Asked, answer: Answer) -> Answer:
+def corrupt_answer(world: ProlificWorld, fault: Fault, request: IncomingRequest, answer: Answer) -> Answer:
     """The answer with an odd row, with a next page that is itself, or with amounts of another type."""
     if fault not in ("odd_row", "repeated_page", *AMOUNTS) or answer.status not in (200, 201):
         return answer

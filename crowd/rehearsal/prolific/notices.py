@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from crowd.rehearsal.prolific.world import REHEARSAL, World
+from crowd.rehearsal.prolific.world import REHEARSAL, ProlificWorld
 
 EVENT_TYPES = {
     "submission.status.change": "The status of a submission changed.",
@@ -46,7 +46,7 @@ class Subscription:
 
 
 @dataclass(slots=True)
-class Event:
+class ProlificEvent:
     """One thing to tell one subscriber. The id stays the same in every attempt."""
 
     id: str
@@ -77,15 +77,15 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
     return base64.b64encode(digest).decode()
 
 
-class Notices:
+class ProlificNotices:
     """The sender of one workspace. It is told by the world of changes and stores what is to be sent."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ProlificWorld) -> None:
         self.world = world
         self.subscriptions: dict[str, Subscription] = {}
         self.secrets: list[tuple[str, str]] = []
-        self.events: list[Event] = []
-        world.listeners.append(self.queue)
+        self.events: list[ProlificEvent] = []
+        world.notices = self
 
     @property
     def secret(self) -> str:
@@ -114,7 +114,7 @@ class Notices:
             if target.event_type == event_type and target.is_enabled:
                 body = json.dumps({"event_type": event_type, **members}).encode()
                 now = self.world.now()
-                event = Event(
+                event = ProlificEvent(
                     self.world.new_id(), target.id, event_type, members["resource_id"], body, now, now
                 )
                 self.events.append(event)
@@ -135,7 +135,7 @@ class Notices:
                     answers.append(self._send(client, event, manner))
         return answers
 
-    def _send(self, client: httpx.Client, event: Event, manner: Manner) -> int:
+    def _send(self, client: httpx.Client, event: ProlificEvent, manner: Manner) -> int:
         with self.world.lock:
             target = self.subscriptions[event.subscription].target_url
             stamp = str(int((self.world.now() - timedelta(seconds=manner.stale_s)).timestamp()))
@@ -155,7 +155,7 @@ class Notices:
             self._note(event, status)
         return status
 
-    def _note(self, event: Event, status: int) -> None:
+    def _note(self, event: ProlificEvent, status: int) -> None:
         """Success, another try later (a minute, doubling, a little varied), or given up after twelve."""
         event.attempts += 1
         event.answers.append(status)

@@ -7,32 +7,45 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal
 
+from crowd.rehearsal.platform_control import CannotBe
+
 StudyStatus = Literal[
     "UNPUBLISHED", "SCHEDULED", "PUBLISHING", "ACTIVE", "AWAITING REVIEW", "PAUSED", "COMPLETED"
 ]  # fmt: skip
 SubmissionStatus = Literal[
-    "RESERVED", "ACTIVE", "AWAITING REVIEW", "APPROVED", "PARTIALLY APPROVED", "REJECTED", "RETURNED",
-    "TIMED-OUT", "SCREENED OUT",
+    "RESERVED", "ACTIVE", "AWAITING REVIEW", "APPROVED", "REJECTED", "RETURNED", "TIMED-OUT", "SCREENED OUT",
 ]  # fmt: skip
-PAID: frozenset[str] = frozenset({"APPROVED", "PARTIALLY APPROVED", "SCREENED OUT"})
-FINISHED: frozenset[str] = frozenset({"AWAITING REVIEW", "APPROVED", "PARTIALLY APPROVED"})
+FINISHED: frozenset[str] = frozenset({"AWAITING REVIEW", "APPROVED"})
 HOLDING: frozenset[str] = FINISHED | {"RESERVED", "ACTIVE"}
 """States that keep a place of the study: a screened-out person uses a slot of the code, not a place."""
 UNDECIDED: frozenset[str] = frozenset({"RESERVED", "ACTIVE", "AWAITING REVIEW"})
 
 
-class Refused(Exception):
+class ProlificRefusal(CannotBe):
     """The platform refuses; nothing happened. `detail` is a sentence, several, or field -> messages."""
 
     def __init__(
         self, status: int, detail: str | list[str] | dict[str, list[str]], title: str = "Bad request"
     ) -> None:
-        super().__init__(f"{status}: {detail}")
-        self.status, self.detail, self.title = status, detail, title
+        super().__init__(detail, f"{status}: {detail}")
+        self.status, self.title = status, title
+
+
+def invalid(said: str) -> ProlificRefusal:
+    """The state does not allow it."""
+    return ProlificRefusal(400, said, "Invalid transition")
+
+
+def too_poor(what: str) -> ProlificRefusal:
+    return ProlificRefusal(400, f"Your balance is not sufficient {what}.", "Insufficient funds")
+
+
+def wrong_field(name: str, said: str) -> ProlificRefusal:
+    return ProlificRefusal(400, {name: [said]})
 
 
 @dataclass(slots=True)
-class Person:
+class ProlificPerson:
     """A participant. `habit` is how they behave (people.py); the simulator itself does nothing with it."""
 
     id: str
@@ -69,16 +82,16 @@ class Study:
     def codes(self) -> list[dict[str, Any]]:
         return list(self.sent.get("completion_codes") or [])
 
-    def code(self, entered: str, actor: str) -> dict[str, Any] | None:
-        """The completion code of this text that `actor` may use."""
+    def code(self, entered: str) -> dict[str, Any] | None:
+        """The completion code of this text that participants may use."""
         for code in self.codes:
-            if code["code"] == entered and code.get("actor", "participant") == actor:
+            if code["code"] == entered and code.get("actor", "participant") == "participant":
                 return code
         return None
 
 
 @dataclass(slots=True)
-class Submission:
+class ProlificSubmission:
     """One person's participation in one study. Every payment is recorded separately, so that a second one is
     visible; `shown_as` says of a bonus, by its place, how the list shows it wrongly."""
 
@@ -130,10 +143,10 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Movement:
     """One movement of money, in full: what the person got, and what the platform took for it."""
 
-    kind: Literal["reward", "screen_out", "partial", "bonus"]
+    kind: Literal["reward", "screen_out", "bonus"]
     study: str
     submission: str
     cents: int
@@ -154,7 +167,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ProlificMessage:
     """A message between a participant and the researcher."""
 
     id: str

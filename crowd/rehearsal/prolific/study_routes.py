@@ -8,12 +8,12 @@ from copy import deepcopy
 from typing import Any
 
 from crowd.rehearsal.prolific import study_states
-from crowd.rehearsal.prolific.api import Handler, Reply, Request, paged
-from crowd.rehearsal.prolific.records import FINISHED, HOLDING, Refused, Study
-from crowd.rehearsal.prolific.world import RESEARCHER, World
+from crowd.rehearsal.prolific.api import Handler, ProlificReply, Request, page_reply
+from crowd.rehearsal.prolific.records import FINISHED, HOLDING, ProlificRefusal, Study, invalid
+from crowd.rehearsal.prolific.world import RESEARCHER, ProlificWorld
 
 
-def full(world: World, study: Study) -> dict[str, Any]:
+def full(world: ProlificWorld, study: Study) -> dict[str, Any]:
     """A study as read by id: what was sent, and its state."""
     submissions = world.submissions_of(study.id)
     return {
@@ -40,66 +40,66 @@ ROW = (
 )  # fmt: skip
 
 
-def row(world: World, study: Study) -> dict[str, Any]:
+def row(world: ProlificWorld, study: Study) -> dict[str, Any]:
     """A study as listed: without its metadata, its codes and its address."""
     known = full(world, study)
     return {**{name: known.get(name) for name in ROW}, "study_type": "SINGLE"}
 
 
-def create(world: World, request: Request) -> Reply:
-    return Reply(full(world, study_states.create(world, deepcopy(request.body))), 201)
+def create(world: ProlificWorld, request: Request) -> ProlificReply:
+    return ProlificReply(full(world, study_states.create(world, deepcopy(request.body))), 201)
 
 
-def read(world: World, request: Request) -> Reply:
-    return Reply(full(world, world.study(request.names["study"])))
+def read(world: ProlificWorld, request: Request) -> ProlificReply:
+    return ProlificReply(full(world, world.study(request.names["study"])))
 
 
-def of_project(world: World, request: Request) -> Reply:
+def of_project(world: ProlificWorld, request: Request) -> ProlificReply:
     project = request.names["project"]
     if project not in world.projects:
-        raise Refused(404, f"No project with id {project}.", "Not found")
-    return paged(
+        raise ProlificRefusal(404, f"No project with id {project}.", "Not found")
+    return page_reply(
         request, [row(world, study) for study in world.studies.values() if study.sent["project"] == project]
     )
 
 
-def edit(world: World, request: Request) -> Reply:
+def edit(world: ProlificWorld, request: Request) -> ProlificReply:
     study = world.study(request.names["study"])
     study_states.edit(world, study, deepcopy(request.body))
-    return Reply(full(world, study))
+    return ProlificReply(full(world, study))
 
 
-def delete(world: World, request: Request) -> Reply:
+def delete(world: ProlificWorld, request: Request) -> ProlificReply:
     study = world.study(request.names["study"])
     if study.status != "UNPUBLISHED":
-        raise Refused(400, "Only a draft can be deleted.", "Invalid transition")
+        raise invalid("Only a draft can be deleted.")
     del world.studies[study.id]
-    return Reply(None, 204)
+    return ProlificReply(None, 204)
 
 
-def transition(world: World, request: Request) -> Reply:
+def transition(world: ProlificWorld, request: Request) -> ProlificReply:
     study = world.study(request.names["study"])
     study_states.transition(world, study, request.body["action"], request.body.get("publish_at"))
-    return Reply(full(world, study))
+    return ProlificReply(full(world, study))
 
 
-def calculate(world: World, request: Request) -> Reply:
+def calculate(world: ProlificWorld, request: Request) -> ProlificReply:
     each = world.purse.cost(request.body["reward"])
-    return Reply({"total_cost": each * request.body["total_available_places"]})
+    return ProlificReply({"total_cost": each * request.body["total_available_places"]})
 
 
-def demographics(world: World, request: Request) -> Reply:
+def demographics(world: ProlificWorld, request: Request) -> ProlificReply:
     """A table of everyone who was there; nothing at all before the first."""
     submissions = world.submissions_of(world.study(request.names["study"]).id)
     if not submissions:
-        return Reply(status=204)
+        return ProlificReply(status=204)
     table = io.StringIO(newline="")
     rows = csv.writer(table)
     rows.writerow(["Submission id", "Participant id", "Status", "Age", "Sex", "Country of residence"])
     for each in submissions:
         person = world.people[each.person]
         rows.writerow([each.id, person.id, each.status, person.age, person.sex, "United Kingdom"])
-    return Reply(text=table.getvalue(), headers={"Content-Type": "text/csv; charset=utf-8"})
+    return ProlificReply(text=table.getvalue(), headers={"Content-Type": "text/csv; charset=utf-8"})
 
 
 HANDLERS: dict[str, Handler] = {

@@ -12,11 +12,14 @@ from crowd.rehearsal.prolific.records import (
     FINISHED,
     HOLDING,
     UNDECIDED,
-    Refused,
+    ProlificRefusal,
     Study,
     StudyStatus,
+    invalid,
+    too_poor,
+    wrong_field,
 )
-from crowd.rehearsal.prolific.world import FIRST_PROJECT, World
+from crowd.rehearsal.prolific.world import FIRST_PROJECT, ProlificWorld
 
 EDITABLE = {"internal_name", "total_available_places", "access_details", "submissions_config"}
 MINIMUM_PER_HOUR = {"GBP": 600, "USD": 800}
@@ -27,7 +30,7 @@ def shortest_limit(estimate_minutes: float) -> float:
     return 2 + 2 * estimate_minutes + 2 * math.sqrt(estimate_minutes)
 
 
-def create(world: World, sent: dict[str, Any]) -> Study:
+def create(world: ProlificWorld, sent: dict[str, Any]) -> Study:
     """A new draft at each call: creating is not idempotent."""
     check(world, sent)
     sent.setdefault("project", FIRST_PROJECT)
@@ -37,14 +40,14 @@ def create(world: World, sent: dict[str, Any]) -> Study:
     return study
 
 
-def _stop(world: World) -> StudyStatus:
+def _stop(world: ProlificWorld) -> StudyStatus:
     chosen = world.options.stop_leads_to
     if chosen is not None:
         return chosen
     return "AWAITING REVIEW" if world.draw("stop").random() < 0.5 else "COMPLETED"
 
 
-def check(world: World, sent: dict[str, Any]) -> None:
+def check(world: ProlificWorld, sent: dict[str, Any]) -> None:
     """The rules for a draft that a schema cannot express."""
     wrong: dict[str, list[str]] = {}
     floor = shortest_limit(sent["estimated_completion_time"])
@@ -59,10 +62,10 @@ def check(world: World, sent: dict[str, Any]) -> None:
     if shares and sum(share["total_allocation"] for share in shares) != sent["total_available_places"]:
         wrong["access_details"] = ["The allocations must sum to the total available places."]
     if wrong:
-        raise Refused(400, wrong, "Validation error")
+        raise ProlificRefusal(400, wrong, "Validation error")
 
 
-def _wrong_codes(world: World, sent: dict[str, Any]) -> dict[str, list[str]]:
+def _wrong_codes(world: ProlificWorld, sent: dict[str, Any]) -> dict[str, list[str]]:
     codes = sent.get("completion_codes") or []
     said: list[str] = []
     names = [code["code"] for code in codes if code["code"] is not None]
@@ -86,7 +89,7 @@ def _wrong_codes(world: World, sent: dict[str, Any]) -> dict[str, list[str]]:
     return {"completion_codes": said} if said else {}
 
 
-def _wrong_screen_out(world: World, sent: dict[str, Any], action: dict[str, Any]) -> list[str]:
+def _wrong_screen_out(world: ProlificWorld, sent: dict[str, Any], action: dict[str, Any]) -> list[str]:
     if not world.options.screen_out_enabled:
         return ["Fixed screen-out payment is not enabled for this workspace."]
     if action["fixed_screen_out_reward"] >= sent["reward"]:
@@ -94,7 +97,7 @@ def _wrong_screen_out(world: World, sent: dict[str, Any], action: dict[str, Any]
     return []
 
 
-def edit(world: World, study: Study, sent: dict[str, Any]) -> None:
+def edit(world: ProlificWorld, study: Study, sent: dict[str, Any]) -> None:
     """Drafts may change in everything; a published study in little, and its places only grow."""
     if study.status in ("UNPUBLISHED", "SCHEDULED"):
         check(world, {**study.sent, **sent})
@@ -102,17 +105,17 @@ def edit(world: World, study: Study, sent: dict[str, Any]) -> None:
         return
     frozen = sorted(set(sent) - EDITABLE - {"completion_codes"})
     if frozen:
-        raise Refused(
+        raise ProlificRefusal(
             400, {name: ["This field cannot be changed after publishing."] for name in frozen}, "Frozen"
         )
     if "completion_codes" in sent:
         _check_only_slots_grow(study, sent["completion_codes"])
     places = sent.get("total_available_places", study.places)
     if places < study.places:
-        raise Refused(400, {"total_available_places": ["The number of places can only be increased."]})
+        raise wrong_field("total_available_places", "The number of places can only be increased.")
     added = places - study.places
     if added and available(world) < added * world.purse.cost(study.cents):
-        raise Refused(400, "Your balance is not sufficient for these places.", "Insufficient funds")
+        raise too_poor("for these places")
     study.sent.update(sent)
     if added and study.status in ("AWAITING REVIEW", "COMPLETED"):
         become(world, study, "ACTIVE")
@@ -126,14 +129,14 @@ def _check_only_slots_grow(study: Study, codes: list[dict[str, Any]]) -> None:
         return {**code, "actor": code.get("actor", "participant"), "actions": actions}
 
     if [bare(code) for code in codes] != [bare(code) for code in study.codes]:
-        raise Refused(400, {"completion_codes": ["Only slots can be changed after publishing."]})
+        raise wrong_field("completion_codes", "Only slots can be changed after publishing.")
     for old, new in zip(study.codes, codes, strict=True):
         for before, after in zip(old["actions"], new["actions"], strict=True):
             if after.get("slots", 0) < before.get("slots", 0):
-                raise Refused(400, {"completion_codes": ["The number of slots can only be increased."]})
+                raise wrong_field("completion_codes", "The number of slots can only be increased.")
 
 
-def transition(world: World, study: Study, action: str, publish_at: str | None = None) -> None:
+def transition(world: ProlificWorld, study: Study, action: str, publish_at: str | None = None) -> None:
     steps: dict[tuple[str, str], Callable[[], None]] = {
         ("UNPUBLISHED", "PUBLISH"): lambda: _publish(world, study),
         ("UNPUBLISHED", "SCHEDULE_PUBLISH"): lambda: _schedule(world, study, publish_at),
@@ -146,19 +149,19 @@ def transition(world: World, study: Study, action: str, publish_at: str | None =
     }
     step = steps.get((study.status, action))
     if step is None:
-        raise Refused(400, f"A study that is {study.status} cannot {action}.", "Invalid transition")
+        raise invalid(f"A study that is {study.status} cannot {action}.")
     step()
 
 
-def _publish(world: World, study: Study) -> None:
+def _publish(world: ProlificWorld, study: Study) -> None:
     if not study.codes:
-        raise Refused(400, {"completion_codes": ["A study needs a completion code to be published."]})
+        raise wrong_field("completion_codes", "A study needs a completion code to be published.")
     hourly = study.cents * 60 / study.sent["estimated_completion_time"]
     least = MINIMUM_PER_HOUR[world.purse.currency]
     if hourly < least:
-        raise Refused(400, {"reward": [f"{hourly:.0f} an hour is under the minimum of {least}."]})
+        raise wrong_field("reward", f"{hourly:.0f} an hour is under the minimum of {least}.")
     if available(world) < full_cost(world, study):
-        raise Refused(400, "Your balance is not sufficient to publish this study.", "Insufficient funds")
+        raise too_poor("to publish this study")
     become(world, study, "PUBLISHING")
     weights = [len(rule["weightings"]) for rule in study.sent.get("filters") or [] if rule.get("weightings")]
     if weights and not study.parts:
@@ -171,12 +174,12 @@ def _publish(world: World, study: Study) -> None:
     world.clock.after(world.options.publish_delay_s, opened)
 
 
-def _schedule(world: World, study: Study, publish_at: str | None) -> None:
+def _schedule(world: ProlificWorld, study: Study, publish_at: str | None) -> None:
     if not publish_at:
-        raise Refused(400, {"publish_at": ["This field is required."]})
+        raise wrong_field("publish_at", "This field is required.")
     wait_s = (datetime.fromisoformat(publish_at) - world.now()).total_seconds()
     if wait_s <= 0:
-        raise Refused(400, {"publish_at": ["This moment is past."]})
+        raise wrong_field("publish_at", "This moment is past.")
     study.publish_at = publish_at
     become(world, study, "SCHEDULED")
 
@@ -184,33 +187,33 @@ def _schedule(world: World, study: Study, publish_at: str | None) -> None:
         if study.status == "SCHEDULED" and study.publish_at == publish_at:
             try:
                 _publish(world, study)
-            except Refused:
+            except ProlificRefusal:
                 become(world, study, "UNPUBLISHED")
 
     world.clock.after(wait_s, due)
 
 
-def _stop_now(world: World, study: Study) -> None:
+def _stop_now(world: ProlificWorld, study: Study) -> None:
     open_work = any(submission.status in UNDECIDED for submission in world.submissions_of(study.id))
     become(world, study, study.stop_leads_to if open_work else "COMPLETED")
 
 
-def _start(world: World, study: Study) -> None:
+def _start(world: ProlificWorld, study: Study) -> None:
     if any(left <= 0 for left in slots_left(study).values()):
-        raise Refused(400, "The screen-out slots are used up. Add slots first.", "Invalid transition")
+        raise invalid("The screen-out slots are used up. Add slots first.")
     if study.status == "AWAITING REVIEW" and free_places(world, study) <= 0:
-        raise Refused(400, "All places of this study are taken.", "Invalid transition")
+        raise invalid("All places of this study are taken.")
     become(world, study, "ACTIVE")
     refresh(world, study)
 
 
-def become(world: World, study: Study, status: StudyStatus) -> None:
+def become(world: ProlificWorld, study: Study, status: StudyStatus) -> None:
     if study.status != status:
         study.status = status
         world.emit("study.status.change", resource_id=study.id, status=status, metadata=None)
 
 
-def refresh(world: World, study: Study) -> None:
+def refresh(world: ProlificWorld, study: Study) -> None:
     """After a submission changed: all places done ends recruitment, all decided completes the study."""
     rows = world.submissions_of(study.id)
     if study.status == "ACTIVE" and sum(row.status in FINISHED for row in rows) >= study.places:
@@ -219,7 +222,7 @@ def refresh(world: World, study: Study) -> None:
         become(world, study, "COMPLETED")
 
 
-def free_places(world: World, study: Study) -> int:
+def free_places(world: ProlificWorld, study: Study) -> int:
     return study.places - sum(submission.status in HOLDING for submission in world.submissions_of(study.id))
 
 
@@ -239,12 +242,12 @@ def slots_left(study: Study) -> dict[str, int]:
     }
 
 
-def full_cost(world: World, study: Study) -> Decimal:
+def full_cost(world: ProlificWorld, study: Study) -> Decimal:
     """What the study costs at most, bonuses aside."""
     return study.places * world.purse.cost(study.cents) + _slots_cost(world, study)
 
 
-def _slots_cost(world: World, study: Study) -> Decimal:
+def _slots_cost(world: ProlificWorld, study: Study) -> Decimal:
     left = slots_left(study)
     costs = (
         max(0, left[code]) * world.purse.cost(int(action["fixed_screen_out_reward"]))
@@ -253,7 +256,7 @@ def _slots_cost(world: World, study: Study) -> Decimal:
     return sum(costs, Decimal(0))
 
 
-def committed(world: World) -> Decimal:
+def reserved_funds(world: ProlificWorld) -> Decimal:
     """What is reserved for published studies: still in the purse, but not available."""
     total = Decimal(0)
     for study in world.studies.values():
@@ -262,12 +265,12 @@ def committed(world: World) -> Decimal:
         rows = world.submissions_of(study.id)
         owed = sum(row.status in UNDECIDED for row in rows)
         if study.status != "COMPLETED":
-            paid = sum(row.status in ("APPROVED", "PARTIALLY APPROVED") for row in rows)
+            paid = sum(row.status == "APPROVED" for row in rows)
             owed = max(owed, study.places - paid)
             total += _slots_cost(world, study)
         total += owed * world.purse.cost(study.cents)
     return total
 
 
-def available(world: World) -> Decimal:
-    return world.purse.balance - committed(world)
+def available(world: ProlificWorld) -> Decimal:
+    return world.purse.balance - reserved_funds(world)

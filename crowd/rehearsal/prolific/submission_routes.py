@@ -3,32 +3,20 @@ documented."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from crowd.rehearsal.prolific import bonuses, submission_states
-from crowd.rehearsal.prolific.api import Handler, Reply, Request, paged
-from crowd.rehearsal.prolific.records import Refused, Submission
-from crowd.rehearsal.prolific.world import World
-
-FLAGS: dict[str, frozenset[str]] = {
-    "completed": frozenset({"AWAITING REVIEW", "APPROVED", "PARTIALLY APPROVED", "REJECTED", "SCREENED OUT"}),
-    "returned": frozenset({"RETURNED"}),
-    "awaiting_review": frozenset({"AWAITING REVIEW"}),
-    "approved": frozenset({"APPROVED"}),
-    "active": frozenset({"ACTIVE"}),
-    "timeout": frozenset({"TIMED-OUT"}),
-    "rejected": frozenset({"REJECTED"}),
-    "screened_out": frozenset({"SCREENED OUT"}),
-    "completeoractive": frozenset({"ACTIVE", "AWAITING REVIEW", "APPROVED", "PARTIALLY APPROVED"}),
-}
+from crowd.rehearsal.prolific.api import Handler, ProlificReply, Request, page_reply
+from crowd.rehearsal.prolific.records import ProlificRefusal, ProlificSubmission
+from crowd.rehearsal.prolific.world import ProlificWorld
 
 
 def _moment(at: datetime | None) -> str | None:
     return at.isoformat().replace("+00:00", "Z") if at else None
 
 
-def row(world: World, submission: Submission) -> dict[str, Any]:
+def row(world: ProlificWorld, submission: ProlificSubmission) -> dict[str, Any]:
     return {
         "id": submission.id,
         "participant_id": submission.person,
@@ -41,7 +29,7 @@ def row(world: World, submission: Submission) -> dict[str, Any]:
     }
 
 
-def detail(world: World, submission: Submission) -> dict[str, Any]:
+def detail(world: ProlificWorld, submission: ProlificSubmission) -> dict[str, Any]:
     return {
         "id": submission.id,
         "participant": submission.person,
@@ -56,68 +44,37 @@ def detail(world: World, submission: Submission) -> dict[str, Any]:
     }
 
 
-def listed(world: World, request: Request) -> Reply:
-    submissions = _filtered(request, world.submissions_of(world.study(request.query["study"]).id))
+def list_submissions(world: ProlificWorld, request: Request) -> ProlificReply:
+    submissions = world.submissions_of(world.study(request.query["study"]).id)
     order = request.query.get("ordering", "started_at")
     submissions.sort(key=lambda submission: submission.started_at, reverse=order == "-started_at")
-    return paged(request, [row(world, submission) for submission in submissions])
+    return page_reply(request, [row(world, submission) for submission in submissions])
 
 
-def _filtered(request: Request, submissions: list[Submission]) -> list[Submission]:
-    wanted = request.query.get("status", "").upper().replace("_", " ")
-    if wanted:
-        submissions = [each for each in submissions if each.status == wanted]
-    for name, states in FLAGS.items():
-        if name in request.query:
-            yes = request.query[name].lower() in ("true", "1")
-            submissions = [each for each in submissions if (each.status in states) == yes]
-    if "submitted_from" in request.query:
-        start = _day(request.query["submitted_from"])
-        submissions = [each for each in submissions if each.completed_at and each.completed_at >= start]
-    if "submitted_before" in request.query:
-        end = _day(request.query["submitted_before"]) + timedelta(days=1)
-        submissions = [each for each in submissions if each.completed_at and each.completed_at < end]
-    return submissions
+def read(world: ProlificWorld, request: Request) -> ProlificReply:
+    return ProlificReply(detail(world, world.submission(request.names["submission"])))
 
 
-def _day(text: str) -> datetime:
-    try:
-        return datetime.strptime(text, "%d/%m/%Y").replace(tzinfo=UTC)
-    except ValueError as error:
-        raise Refused(400, f"{text} is no date.", "Validation error") from error
-
-
-def read(world: World, request: Request) -> Reply:
-    return Reply(detail(world, world.submission(request.names["submission"])))
-
-
-def transition(world: World, request: Request) -> Reply:
+def transition(world: ProlificWorld, request: Request) -> ProlificReply:
     submission = world.submission(request.names["submission"])
     submission_states.decide(world, submission, request.body)
-    return Reply(detail(world, submission))
+    return ProlificReply(detail(world, submission))
 
 
-def bulk_approve(world: World, request: Request) -> Reply:
-    body = request.body
-    if "submission_ids" in body:
-        ids = body["submission_ids"]
-        submissions = [world.submissions[each] for each in ids if each in world.submissions]
-        missing = [each for each in ids if each not in world.submissions]
-    else:
-        of_study = world.submissions_of(world.study(body["study_id"]).id)
-        ids = body["participant_ids"]
-        submissions = [each for each in of_study if each.person in set(ids)]
-        missing = [each for each in ids if each not in {sub.person for sub in of_study}]
+def bulk_approve(world: ProlificWorld, request: Request) -> ProlificReply:
+    ids = request.body["submission_ids"]
+    submissions = [world.submissions[each] for each in ids if each in world.submissions]
+    missing = [each for each in ids if each not in world.submissions]
     if missing:
-        raise Refused(400, [f"No submission for {each}." for each in missing], "Validation error")
+        raise ProlificRefusal(400, [f"No submission for {each}." for each in missing], "Validation error")
     submission_states.bulk_approve(world, submissions)
-    return Reply("The request to bulk approve has been made successfully.")
+    return ProlificReply("The request to bulk approve has been made successfully.")
 
 
-def request_return(world: World, request: Request) -> Reply:
+def request_return(world: ProlificWorld, request: Request) -> ProlificReply:
     submission = world.submission(request.names["submission"])
     submission_states.request_return(world, submission, request.body["request_return_reasons"])
-    return Reply(
+    return ProlificReply(
         {
             "id": submission.id,
             "status": submission.status,
@@ -127,9 +84,9 @@ def request_return(world: World, request: Request) -> Reply:
     )
 
 
-def set_up_bonuses(world: World, request: Request) -> Reply:
+def set_up_bonuses(world: ProlificWorld, request: Request) -> ProlificReply:
     batch = bonuses.set_up(world, request.body["study_id"], request.body["csv_bonuses"])
-    return Reply(
+    return ProlificReply(
         {
             "id": batch.id,
             "study": batch.study,
@@ -142,13 +99,13 @@ def set_up_bonuses(world: World, request: Request) -> Reply:
     )
 
 
-def pay_bonuses(world: World, request: Request) -> Reply:
+def pay_bonuses(world: ProlificWorld, request: Request) -> ProlificReply:
     bonuses.pay(world, request.names["batch"])
-    return Reply({"message": "The bonuses are being paid."}, 202)
+    return ProlificReply({"message": "The bonuses are being paid."}, 202)
 
 
 HANDLERS: dict[str, Handler] = {
-    "submissions.list": listed,
+    "submissions.list": list_submissions,
     "submissions.read": read,
     "submissions.transition": transition,
     "submissions.bulk_approve": bulk_approve,

@@ -6,8 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from crowd.rehearsal.prolific import study_states
-from crowd.rehearsal.prolific.records import Refused, Submission, SubmissionStatus
-from crowd.rehearsal.prolific.world import World
+from crowd.rehearsal.prolific.records import (
+    ProlificRefusal,
+    ProlificSubmission,
+    SubmissionStatus,
+    invalid,
+    too_poor,
+)
+from crowd.rehearsal.prolific.world import ProlificWorld
 
 RESERVED_S = 600
 AUTO_APPROVAL_S = 21 * 86_400
@@ -15,17 +21,17 @@ LEAST_MESSAGE = 100
 HAS_LEFT = {"RETURNED", "REJECTED"}
 
 
-def take(world: World, study_id: str, person_id: str, *, reserve: bool = False) -> Submission:
+def take(world: ProlificWorld, study_id: str, person_id: str, *, reserve: bool = False) -> ProlificSubmission:
     """A participant takes a place of a study that is open to them."""
     study = world.study(study_id)
     if study.status != "ACTIVE" or study_states.free_places(world, study) <= 0:
-        raise Refused(409, f"The study is {study.status} or has no free place.", "No place")
-    reason = barred(world, study_id, person_id)
+        raise ProlificRefusal(409, f"The study is {study.status} or has no free place.", "No place")
+    reason = bar_reason(world, study_id, person_id)
     if reason:
-        raise Refused(409, reason, "Not eligible")
+        raise ProlificRefusal(409, reason, "Not eligible")
     taken = len(world.submissions_of(study_id))
     part = study.parts[taken % len(study.parts)] if study.parts else ""
-    submission = Submission(world.new_id(), study_id, person_id, world.now(), "RESERVED", part)
+    submission = ProlificSubmission(world.new_id(), study_id, person_id, world.now(), "RESERVED", part)
     world.submissions[submission.id] = submission
     _tell(world, submission)
     if reserve:
@@ -35,7 +41,7 @@ def take(world: World, study_id: str, person_id: str, *, reserve: bool = False) 
     return submission
 
 
-def barred(world: World, study_id: str, person_id: str) -> str:
+def bar_reason(world: ProlificWorld, study_id: str, person_id: str) -> str:
     """Why this participant may not take a place of the study; empty: they may."""
     sent = world.study(study_id).sent
     most = (sent.get("submissions_config") or {}).get("max_submissions_per_participant", 1)
@@ -48,7 +54,7 @@ def barred(world: World, study_id: str, person_id: str) -> str:
     return ""
 
 
-def bars(world: World, rule: dict[str, Any], person_id: str) -> bool:
+def bars(world: ProlificWorld, rule: dict[str, Any], person_id: str) -> bool:
     """Only the filters that the simulator can know about: earlier studies and groups."""
     values = set(rule.get("selected_values") or [])
     in_studies = any(each.study in values for each in world.submissions.values() if each.person == person_id)
@@ -61,48 +67,50 @@ def bars(world: World, rule: dict[str, Any], person_id: str) -> bool:
     }.get(rule["filter_id"], False)
 
 
-def start(world: World, submission: Submission) -> None:
+def start(world: ProlificWorld, submission: ProlificSubmission) -> None:
     if submission.status != "RESERVED":
-        raise Refused(409, f"A submission that is {submission.status} cannot start.")
+        raise ProlificRefusal(409, f"A submission that is {submission.status} cannot start.")
     submission.started_at = world.now()
     become(world, submission, "ACTIVE")
     limit = float(world.study(submission.study).sent["maximum_allowed_time"]) * 60
     world.clock.after(limit, lambda: _if(submission, "ACTIVE", lambda: time_out(world, submission)))
 
 
-def time_out(world: World, submission: Submission) -> None:
+def time_out(world: ProlificWorld, submission: ProlificSubmission) -> None:
     """The maximum time is over. A person who entered a code just before is not affected."""
     if submission.completed_at is None and submission.status == "ACTIVE":
         become(world, submission, "TIMED-OUT")
 
 
-def complete(world: World, submission: Submission, code: str) -> None:
+def complete(world: ProlificWorld, submission: ProlificSubmission, code: str) -> None:
     """The participant enters a code. The submission stays ACTIVE for a while; a code that comes too late is
     only stored."""
     if submission.status == "TIMED-OUT":
         submission.entered_code = submission.entered_code or code
         return
     if submission.status != "ACTIVE" or submission.completed_at is not None:
-        raise Refused(409, f"A submission that is {submission.status} takes no code any more.")
+        raise ProlificRefusal(409, f"A submission that is {submission.status} takes no code any more.")
     submission.entered_code, submission.completed_at = code, world.now()
     world.clock.after(
         world.options.review_delay_s,
-        lambda: _if(submission, "ACTIVE", lambda: _apply(world, submission, code, "participant")),
+        lambda: _if(submission, "ACTIVE", lambda: _apply(world, submission, code)),
     )
 
 
-def _if(submission: Submission, status: str, act: Callable[[], object]) -> None:
+def _if(submission: ProlificSubmission, status: str, act: Callable[[], object]) -> None:
     """For scheduled calls: the submission may have changed meanwhile."""
     if submission.status == status:
         act()
 
 
-def _apply(world: World, submission: Submission, entered: str, actor: str) -> None:
+def _apply(world: ProlificWorld, submission: ProlificSubmission, entered: str) -> None:
     """What the study declared for this code; a code that it never declared waits for review."""
     study = world.study(submission.study)
-    code = study.code(entered, actor)
+    code = study.code(entered)
     actions = {action["action"]: action for action in code["actions"]} if code else {}
-    _regroup(world, submission, actions)
+    if added := actions.get("ADD_TO_PARTICIPANT_GROUP"):
+        members = world.groups[added["participant_group"]].members
+        members += [submission.person] if submission.person not in members else []
     if "FIXED_SCREEN_OUT_PAYMENT" in actions and study_states.slots_left(study)[entered] > 0:
         _screen_out(
             world, submission, entered, int(actions["FIXED_SCREEN_OUT_PAYMENT"]["fixed_screen_out_reward"])
@@ -119,18 +127,7 @@ def _apply(world: World, submission: Submission, entered: str, actor: str) -> No
     )
 
 
-def _regroup(world: World, submission: Submission, actions: dict[str, dict[str, Any]]) -> None:
-    added, removed = actions.get("ADD_TO_PARTICIPANT_GROUP"), actions.get("REMOVE_FROM_PARTICIPANT_GROUP")
-    if added:
-        members = world.groups[added["participant_group"]].members
-        if submission.person not in members:
-            members.append(submission.person)
-    if removed:
-        members = world.groups[removed["participant_group"]].members
-        members[:] = [member for member in members if member != submission.person]
-
-
-def _screen_out(world: World, submission: Submission, code: str, cents: int) -> None:
+def _screen_out(world: ProlificWorld, submission: ProlificSubmission, code: str, cents: int) -> None:
     study = world.study(submission.study)
     study.slots_used[code] = study.slots_used.get(code, 0) + 1
     submission.rewards.append(cents)
@@ -140,20 +137,20 @@ def _screen_out(world: World, submission: Submission, code: str, cents: int) -> 
         study_states.become(world, study, "PAUSED")
 
 
-def back(world: World, submission: Submission) -> None:
+def back(world: ProlificWorld, submission: ProlificSubmission) -> None:
     """The participant gives the place back, which they may until it is decided."""
     if submission.status not in ("RESERVED", "ACTIVE", "AWAITING REVIEW"):
-        raise Refused(409, f"A submission that is {submission.status} cannot be returned.")
+        raise ProlificRefusal(409, f"A submission that is {submission.status} cannot be returned.")
     become(world, submission, "RETURNED")
 
 
-def become(world: World, submission: Submission, status: SubmissionStatus) -> None:
+def become(world: ProlificWorld, submission: ProlificSubmission, status: SubmissionStatus) -> None:
     submission.status = status
     _tell(world, submission)
     study_states.refresh(world, world.study(submission.study))
 
 
-def _tell(world: World, submission: Submission) -> None:
+def _tell(world: ProlificWorld, submission: ProlificSubmission) -> None:
     world.emit(
         "submission.status.change",
         resource_id=submission.id,
@@ -163,28 +160,26 @@ def _tell(world: World, submission: Submission) -> None:
     world.emit("study.progress.change", resource_id=submission.study)
 
 
-def decide(world: World, submission: Submission, sent: dict[str, Any]) -> None:
+def decide(world: ProlificWorld, submission: ProlificSubmission, sent: dict[str, Any]) -> None:
     """A decision of the researcher. It is final: the same one is ignored, a different one refused."""
     action = sent["action"]
-    if action == "COMPLETE":
-        _complete_for(world, submission, sent)
-    elif action == "APPROVE":
+    if action == "APPROVE":
         if submission.status != "APPROVED":
             _check_open(submission, action)
             if not _approve(world, submission):
-                raise Refused(400, "Your balance is not sufficient for this reward.", "Insufficient funds")
+                raise too_poor("for this reward")
     elif action == "REJECT":
         _reject(world, submission, sent)
     else:
-        raise Refused(400, f"The action {action} is not available.", "Invalid transition")
+        raise invalid(f"The action {action} is not available.")
 
 
-def _check_open(submission: Submission, action: str) -> None:
+def _check_open(submission: ProlificSubmission, action: str) -> None:
     if submission.status != "AWAITING REVIEW":
-        raise Refused(400, f"A submission that is {submission.status} cannot {action}.", "Invalid transition")
+        raise invalid(f"A submission that is {submission.status} cannot {action}.")
 
 
-def _reject(world: World, submission: Submission, sent: dict[str, Any]) -> None:
+def _reject(world: ProlificWorld, submission: ProlificSubmission, sent: dict[str, Any]) -> None:
     message, category = sent.get("message") or "", sent.get("rejection_category") or ""
     wrong: dict[str, list[str]] = {}
     if len(message) < LEAST_MESSAGE:
@@ -192,7 +187,7 @@ def _reject(world: World, submission: Submission, sent: dict[str, Any]) -> None:
     if not category:
         wrong["rejection_category"] = ["This field is required."]
     if wrong:
-        raise Refused(400, wrong, "Validation error")
+        raise ProlificRefusal(400, wrong, "Validation error")
     if submission.status == "REJECTED":
         return
     _check_open(submission, "REJECT")
@@ -200,33 +195,7 @@ def _reject(world: World, submission: Submission, sent: dict[str, Any]) -> None:
     become(world, submission, "REJECTED")
 
 
-def _complete_for(world: World, submission: Submission, sent: dict[str, Any]) -> None:
-    """The researcher finishes it with a code of their own, for dynamic payment with a share of the reward."""
-    study = world.study(submission.study)
-    name = sent.get("completion_code") or ""
-    code = study.code(name, "researcher")
-    if code is None:
-        raise Refused(400, {"completion_code": ["No such code for the actor researcher."]})
-    if submission.status == "PARTIALLY APPROVED" and submission.entered_code == name:
-        return
-    if submission.status not in ("ACTIVE", "AWAITING REVIEW"):
-        raise Refused(400, f"A submission that is {submission.status} cannot COMPLETE.", "Invalid transition")
-    dynamic = any(action["action"] == "DYNAMIC_PAYMENT" for action in code["actions"])
-    extra = sent.get("completion_code_data")
-    if dynamic and not extra:
-        raise Refused(400, {"completion_code_data": ["This field is required."]})
-    submission.entered_code = name
-    submission.completed_at = submission.completed_at or world.now()
-    if not dynamic:
-        _apply(world, submission, name, "researcher")
-        return
-    cents = round(study.cents * float((extra or {})["percentage_of_reward"]) / 100)
-    submission.rewards.append(cents)
-    world.purse.pay("partial", study.id, submission.id, cents, world.now())
-    become(world, submission, "PARTIALLY APPROVED")
-
-
-def _approve(world: World, submission: Submission) -> bool:
+def _approve(world: ProlificWorld, submission: ProlificSubmission) -> bool:
     """Pays the reward, once; without enough money nothing is approved."""
     cents = world.study(submission.study).cents
     if world.purse.balance < world.purse.cost(cents):
@@ -237,12 +206,12 @@ def _approve(world: World, submission: Submission) -> bool:
     return True
 
 
-def bulk_approve(world: World, submissions: list[Submission]) -> None:
+def bulk_approve(world: ProlificWorld, submissions: list[ProlificSubmission]) -> None:
     """Asynchronous: those that await review then are approved, the others are ignored. Only what the purse
     cannot pay is refused at once."""
     ready = {each.id: each for each in submissions if each.status == "AWAITING REVIEW"}.values()
     if world.purse.balance < sum(world.purse.cost(world.study(each.study).cents) for each in ready):
-        raise Refused(400, "Your balance is not sufficient for these rewards.", "Insufficient funds")
+        raise too_poor("for these rewards")
 
     def act() -> None:
         for submission in submissions:
@@ -252,8 +221,10 @@ def bulk_approve(world: World, submissions: list[Submission]) -> None:
     world.clock.after(world.options.approve_delay_s, act)
 
 
-def request_return(world: World, submission: Submission, reasons: list[str]) -> None:
+def request_return(world: ProlificWorld, submission: ProlificSubmission, reasons: list[str]) -> None:
     if submission.status not in ("ACTIVE", "AWAITING REVIEW"):
-        raise Refused(400, f"A return cannot be requested of a submission that is {submission.status}.")
+        raise ProlificRefusal(
+            400, f"A return cannot be requested of a submission that is {submission.status}."
+        )
     submission.return_requested = submission.return_requested or world.now()
     submission.return_reasons += [reason for reason in reasons if reason not in submission.return_reasons]

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from crowd.rehearsal.clock import Clock
-from crowd.rehearsal.prolific.money import FEE_BP, VAT_BP, Purse
+from crowd.rehearsal.habits import Habits
+from crowd.rehearsal.prolific.purse import FEE_BP, VAT_BP, ProlificPurse
 from crowd.rehearsal.prolific.records import (
     Batch,
     Group,
-    Message,
-    Person,
-    Refused,
+    ProlificMessage,
+    ProlificPerson,
+    ProlificRefusal,
+    ProlificSubmission,
     Study,
     StudyStatus,
-    Submission,
 )
 from experiments.design.rng import Streams
 
@@ -29,7 +29,7 @@ RESEARCHER = "researcher"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ProlificWorldOptions:
     """The platform's behaviour, as far as the real one varies. Delays are seconds on the simulator's clock.
 
     Fees are rounded to `1 / fee_parts` of a minor unit. `stop_leads_to` empty: drawn per study, as both were
@@ -54,32 +54,33 @@ class Options:
 
 
 @dataclass(slots=True)
-class World:
+class ProlificWorld:
     """The platform's state. Guarded by the clock's lock, which every reader and writer holds."""
 
     clock: Clock
     seed: int
-    options: Options
-    purse: Purse = field(init=False)
+    options: ProlificWorldOptions
+    purse: ProlificPurse = field(init=False)
     streams: Streams = field(init=False)
-    people: dict[str, Person] = field(default_factory=dict)
+    people: dict[str, ProlificPerson] = field(default_factory=dict)
     studies: dict[str, Study] = field(default_factory=dict)
-    submissions: dict[str, Submission] = field(default_factory=dict)
+    submissions: dict[str, ProlificSubmission] = field(default_factory=dict)
     batches: dict[str, Batch] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
-    messages: list[Message] = field(default_factory=list)
+    messages: list[ProlificMessage] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
     called_by: dict[str, str] = field(default_factory=dict)
     """Submission or study -> a status of no documentation that it is shown with."""
     unpayable: dict[str, bool] = field(default_factory=dict)
     """Submissions of which no bonus can be set up -> whether the refusal names them."""
-    listeners: list[Callable[[str, dict[str, Any]], None]] = field(default_factory=list)
+    notices: Any = None
+    """The sender of notifications (notices.py), which is told of every change."""
     projects: tuple[str, ...] = (FIRST_PROJECT, REHEARSAL)
     _draws: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         options = self.options
-        self.purse = Purse(
+        self.purse = ProlificPurse(
             options.balance_cents, options.currency, options.fee_bp, options.vat_bp, options.fee_parts
         )
         self.streams = Streams(self.seed)
@@ -102,8 +103,7 @@ class World:
         return str(self.draw("ids").bytes(12).hex())
 
     def emit(self, event_type: str, **members: Any) -> None:
-        for listener in self.listeners:
-            listener(event_type, members)
+        self.notices.queue(event_type, members)
 
     def shown(self, status: str, named: str = "") -> str:
         """The status that a request reads: now and then a passing one, if configured."""
@@ -112,26 +112,27 @@ class World:
         share = self.options.transient_share
         return "PROCESSING" if share and self.draw("transient").random() < share else status
 
-    def make_people(self, count: int, habits: Callable[[int], str] | None = None) -> list[Person]:
+    def make_people(self, count: int) -> list[ProlificPerson]:
+        """So many more, with habits drawn from the seed."""
         made = []
         for _ in range(count):
             number = len(self.people)
-            habit = habits(number) if habits else "plain"
+            habit = Habits(self.seed).of(number)
             age, sex = str(18 + 7 * number % 60), ("Female", "Male", "Prefer not to say")[number % 3]
-            person = Person(self.new_id(), habit, age, sex)
+            person = ProlificPerson(self.new_id(), habit, age, sex)
             self.people[person.id] = person
             made.append(person)
         return made
 
     def study(self, study_id: str) -> Study:
         if study_id not in self.studies:
-            raise Refused(404, f"No study with id {study_id}.", "Not found")
+            raise ProlificRefusal(404, f"No study with id {study_id}.", "Not found")
         return self.studies[study_id]
 
-    def submission(self, submission_id: str) -> Submission:
+    def submission(self, submission_id: str) -> ProlificSubmission:
         if submission_id not in self.submissions:
-            raise Refused(404, f"No submission with id {submission_id}.", "Not found")
+            raise ProlificRefusal(404, f"No submission with id {submission_id}.", "Not found")
         return self.submissions[submission_id]
 
-    def submissions_of(self, study_id: str) -> list[Submission]:
+    def submissions_of(self, study_id: str) -> list[ProlificSubmission]:
         return [submission for submission in self.submissions.values() if submission.study == study_id]

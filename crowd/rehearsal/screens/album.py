@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from django.template.loader import render_to_string
 from PIL import Image
 
 from crowd.rehearsal.screens.catalog import Screen
@@ -50,7 +50,7 @@ WINDOWS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class AlbumPicture:
     """One picture: the page, the language of the interface, the window, and its file in the album."""
 
     screen: Screen
@@ -65,18 +65,18 @@ class Album:
 
     folder: Path
     windows: Sequence[Window] = (USUAL,)
-    pictures: list[Picture] = field(default_factory=list)
+    pictures: list[AlbumPicture] = field(default_factory=list)
 
     def looker(self, language: str) -> Callable[[Page, Screen], None]:
         """What a walk calls with each page."""
 
         def look(page: Page, screen: Screen) -> None:
             for window in (PHONE,) if screen.is_small else self.windows:
-                self.pictures.append(self._taken(page, screen, language, window))
+                self.pictures.append(self._take_picture(page, screen, language, window))
 
         return look
 
-    def _taken(self, page: Page, screen: Screen, language: str, window: Window) -> Picture:
+    def _take_picture(self, page: Page, screen: Screen, language: str, window: Window) -> AlbumPicture:
         place = language if len(self.windows) == 1 else f"{language}/{window.name.replace(' ', '-')}"
         file = f"{place}/{len(self.pictures) + 1:03d}-{screen.name}.png"
         path = self.folder / file
@@ -85,7 +85,7 @@ class Album:
         is_read = page.locator(".board, dialog[open]").count() == 0
         with in_window(page, window):
             page.screenshot(path=str(path), full_page=is_read, animations="disabled")
-        return Picture(screen, language, window, file)
+        return AlbumPicture(screen, language, window, file)
 
 
 @contextmanager
@@ -113,37 +113,14 @@ def in_window(page: Page, window: Window) -> Iterator[None]:
             page.set_viewport_size(before)
 
 
-STYLE = """
-@page { size: A4; margin: 14mm }
-body { font: 11pt/1.4 system-ui, sans-serif; color: #1a1a1a; margin: 0 }
-h1 { font-size: 18pt; margin: 0 0 4mm } h2 { font-size: 13pt; margin: 0 0 1mm }
-p { margin: 0 0 2mm } li { margin: 0 0 1mm } table { border-collapse: collapse }
-td, th { text-align: start; padding: 1mm 4mm 1mm 0; vertical-align: top; border-bottom: 1px solid #ddd }
-section { break-before: page } img { max-width: 100%; max-height: 225mm; border: 1px solid #bbb }
-"""
-
-
 def write_pdf(
     album: Album, browser: Browser, title: str, about: Sequence[str], missing: Sequence[str]
 ) -> Path:
     """One sheet for each picture, with its caption; in front what was looked at, and what was not reached."""
-    numbered = list(enumerate(album.pictures))
-    sheets = [sheet for number, picture in numbered for sheet in _sheets(album, number, picture)]
-    lines = "".join(f"<p>{html.escape(line)}</p>" for line in about)
-    rows = "".join(
-        f"<tr><td>{number + 1}</td><td>{html.escape(picture.screen.what)}</td>"
-        f"<td>{html.escape(picture.screen.condition or 'all')}</td><td>{picture.language}</td></tr>"
-        for number, picture in numbered
-    )
-    left = "".join(f"<li>{html.escape(line)}</li>" for line in missing)
-    first = (
-        f"<h1>{html.escape(title)}</h1>{lines}"
-        + (f"<h2>Not reached</h2><ul>{left}</ul>" if left else "")
-        + f"<table><tr><th>No.</th><th>Page</th><th>Condition</th><th>Language</th></tr>{rows}</table>"
-    )
+    pictures = [(picture, _pieces(album, number, picture)) for number, picture in enumerate(album.pictures)]
+    shown = {"title": title, "about": about, "missing": missing, "pictures": pictures}
     source, path = album.folder / "screens.html", album.folder / "screens.pdf"
-    head = f"<!doctype html><meta charset=utf-8><title>{html.escape(title)}</title><style>{STYLE}</style>"
-    source.write_text(f"{head}{first}{''.join(sheets)}", encoding="utf-8")
+    source.write_text(render_to_string("screens/sheets.html", shown), encoding="utf-8")
     page = browser.new_page()
     page.goto(source.as_uri())
     page.pdf(path=str(path), prefer_css_page_size=True, print_background=True)
@@ -154,18 +131,7 @@ def write_pdf(
     return path
 
 
-def _sheets(album: Album, number: int, picture: Picture) -> list[str]:
-    screen = picture.screen
-    caption = (
-        f"<h2>{number + 1}. {html.escape(screen.what)}</h2><p>When: {html.escape(screen.when)}. Condition: "
-        f"{html.escape(screen.condition or 'all')}. Language of the interface: {picture.language}. "
-        f"Window: {picture.window.name}.</p>"
-    )
-    files = _pieces(album, number, picture)
-    return [f'<section>{caption}<img src="{html.escape(file)}"></section>' for file in files]
-
-
-def _pieces(album: Album, number: int, picture: Picture) -> list[str]:
+def _pieces(album: Album, number: int, picture: AlbumPicture) -> list[str]:
     """The picture's file; the files of its pieces, if it is longer than a sheet."""
     with Image.open(album.folder / picture.file) as image:
         step = int(image.width * PIECE_SHARE)
@@ -178,38 +144,13 @@ def _pieces(album: Album, number: int, picture: Picture) -> list[str]:
         return names
 
 
-SHEET_STYLE = """
-body { font: 15px/1.4 system-ui, sans-serif; margin: 24px; color: #1a1a1a; background: #fff }
-table { border-collapse: collapse } th, td { padding: 6px; vertical-align: top; text-align: start }
-thead th { position: sticky; top: 0; background: #fff } tbody th { max-width: 14em; font-weight: 400 }
-img { width: 220px; border: 1px solid #bbb; display: block }
-"""
-
-
 def write_index(album: Album, title: str, missing: Sequence[str]) -> Path:
     """One page with a row for each screen and a column for each window."""
     rows_by_screen: dict[tuple[str, Screen], dict[Window, str]] = {}
     for picture in album.pictures:
         rows_by_screen.setdefault((picture.language, picture.screen), {})[picture.window] = picture.file
-    heads = "".join(f"<th>{window.name}</th>" for window in album.windows)
-    rows = []
-    for (language, screen), files in rows_by_screen.items():
-        said = f"{html.escape(screen.what)}<br>{html.escape(screen.condition or 'all')}, {language}"
-        cells = "".join(_cell(files.get(window)) for window in album.windows)
-        rows.append(f"<tr><th>{said}</th>{cells}</tr>")
-    left = "".join(f"<li>{html.escape(line)}</li>" for line in missing)
+    rows = [(*row, [files.get(window) for window in album.windows]) for row, files in rows_by_screen.items()]
+    shown = {"title": title, "missing": missing, "windows": album.windows, "rows": rows}
     path = album.folder / "index.html"
-    path.write_text(
-        f"<!doctype html><meta charset=utf-8><title>{html.escape(title)}</title><style>{SHEET_STYLE}</style>"
-        f"<h1>{html.escape(title)}</h1>"
-        + (f"<h2>Not reached</h2><ul>{left}</ul>" if left else "")
-        + f"<table><thead><tr><th></th>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>",
-        encoding="utf-8",
-    )
+    path.write_text(render_to_string("screens/index.html", shown), encoding="utf-8")
     return path
-
-
-def _cell(file: str | None) -> str:
-    if file is None:
-        return "<td></td>"
-    return f'<td><a href="{file}"><img loading="lazy" src="{file}" alt=""></a></td>'

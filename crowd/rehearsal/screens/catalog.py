@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import get_args
 
 from django.db.models import Min
@@ -17,8 +19,8 @@ from experiments.kinds import get_kind
 from experiments.kinds.base import INSTRUCTED, REPEAT
 from experiments.models import Slot, Study, Trial
 from experiments.paradigms import design_of, get_paradigm
-from experiments.responses import reveals
 from experiments.selectors import MAIN, Card, arm_of, cards_of, definition_of
+from experiments.sessions.responses import reveals
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,63 +40,11 @@ class Screen:
         return "-".join(filter(None, (self.key, self.condition))).replace("/", "-")
 
 
-AT_THE_ENTRY = {
-    "entry/preview": ("The study before it is accepted", "on a platform that shows a preview"),
-    "entry/lost": ("An address that leads nowhere", "the address names no study that is open"),
-    "entry/bad_address": ("An address that is not whole", "a part that names the person is missing"),
-    "entry/taken_part": ("A second time", "a person comes again after the last page"),
-    "entry/full": ("No place left, on arrival", "all places are taken when a person arrives"),
-    "entry/not_admitted": ("Somebody else's address", "a person comes by the submission of another"),
-    "entry/no_study": ("The study is over", "the page is loaded and the study is closed before it asks"),
-}
-UNTOLD = "block/untold"
-AROUND = {
-    "block/start": ("Before a part of trials", "before the first trial of a part"),
-    UNTOLD: ("Between learning and answering", "after the last reveal of a part"),
-    "block/back": ("Back in the middle of a part", "after the page was loaded again"),
-    "dialog/leave": ("Leaving", "at any time after consent, by the button of that name"),
-    "page/comment": ("A last comment", "after the last question"),
-}
-PICTURES = "trouble/pictures"
-TROUBLE = {
-    "trouble/offline": ("Without a connection", "an answer waits until the connection is back"),
-    "trouble/silent": ("The server does not answer", "an answer waits until the server is back"),
-    "trouble/second_tab": ("Continued in a second tab", "the study is opened again elsewhere"),
-    PICTURES: ("Pictures do not come", "before a part, if pictures cannot be loaded"),
-    "trouble/part_of_page": ("A part of the page does not come", "before the trials"),
-    "trouble/refused": ("Something went wrong", "the server, or something before it, refuses the page"),
-}
-ENDS = {
-    "complete": ("The end", "everything is answered"),
-    "failed_checks": ("The end after failed checks", "everything is answered, but not the checks as asked"),
-    "screened": ("The study ends early", "the tries of a quiz or of the practice are used up"),
-    "declined": ("No consent", "the person does not agree"),
-    "device": ("No suitable device", "the window is too small and the person gives up"),
-    "turned_away": ("No place left, before the trials", "the last place went to another person meanwhile"),
-    "failure": ("Stopped by a failure", "the page keeps failing and the person stops"),
-    "withdrawn": ("Left", "the person has left the study"),
-}
-"""By outcome, as the platform is told it."""
-REFUSED = {
-    "full": "entry/full",
-    "no_session": "trouble/second_tab",
-    "no_study": "entry/no_study",
-    "not_admitted": "entry/not_admitted",
-    "taken_part": "entry/taken_part",
-}
-"""The page that shows an error of the API, by its code."""
-WITHOUT_PAGE = {
-    "contradiction": "the page follows the server",
-    "finished": "the page shows the session's own last page",
-    "incomplete": "the page goes back to what is missing",
-    "invalid": "said beside the answer, or as entry/bad_address",
-    "out_of_turn": "the page follows the server",
-    "text_changed": "said above the new text",
-    "too_large": "said above the page",
-    "unavailable": "asked again until the platform answers, under trouble/silent",
-    "too_many": "asked again until the server answers, under trouble/silent",
-}
-"""Errors of the API that show no page of their own, and what happens instead."""
+PAGES = tomllib.loads(Path(__file__).with_name("pages.toml").read_text(encoding="utf-8"))
+AT_THE_ENTRY, AROUND, TROUBLE, ENDS = (PAGES[name] for name in ("entry", "around", "trouble", "ends"))
+REFUSED, WITHOUT_PAGE = PAGES["refused"], PAGES["without_page"]
+UNTOLD, PICTURES = "block/untold", "trouble/pictures"
+"""Pages that not every study has."""
 
 
 def error_codes() -> set[str]:
@@ -110,7 +60,7 @@ def screens_of(study: Study) -> list[Screen]:
     error that this table does not know."""
     unknown = error_codes() - REFUSED.keys() - WITHOUT_PAGE.keys()
     if unknown:
-        raise KeyError(f"no page is known for the errors {', '.join(sorted(unknown))}: see REFUSED")
+        raise KeyError(f"no page is known for the errors {', '.join(sorted(unknown))}: see pages.toml")
     fixed = [Screen(key, *said) for key, said in AT_THE_ENTRY.items()]
     common = [screen for stop in gate_plan(study, None) for screen in screens_at(stop)]
     arms = arms_of(study)
@@ -200,7 +150,7 @@ def arms_of(study: Study) -> dict[str, Slot]:
     """One slot of each condition, by its name. If slots have not one condition: by their arms, those that are
     needed so that all that is met in some slot is met."""
     slots = Slot.objects.filter(study=study, pilot=False).select_related("condition")
-    told, met = get_paradigm(study.paradigm).arm_texts(definition_of(study)), _met(study)
+    told, met = get_paradigm(study.paradigm).arm_texts(definition_of(study)), _pages_by_slot(study)
     arms: dict[str, Slot] = {}
     seen: set[object] = set()
     for slot in slots.order_by("condition__ordinal", "ordinal"):
@@ -212,7 +162,7 @@ def arms_of(study: Study) -> dict[str, Slot]:
     return arms
 
 
-def _met(study: Study) -> dict[int, set[object]]:
+def _pages_by_slot(study: Study) -> dict[int, set[object]]:
     """Slots without a condition of their own: what is met in which block and condition, with any pictures."""
     trials = Trial.objects.filter(slot__study=study, slot__condition=None, slot__pilot=False)
     fields = (

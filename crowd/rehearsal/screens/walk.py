@@ -18,7 +18,7 @@ from crowd.rehearsal.screens.catalog import (
     sorts_of,
     trial_key,
 )
-from crowd.rehearsal.screens.stage import Stage
+from crowd.rehearsal.screens.study_copy import Stage
 from crowd.rehearsal.screens.walker import REVEALED, SMALL, TRIAL, WINDOW, Look, Walker
 from experiments.selectors import definition_of
 
@@ -143,20 +143,20 @@ def _entries(walker: Walker) -> None:
     page.goto(f"{walker.site}/join/there-is-no-such-study/")
     walker.look("entry/lost")
     page.goto(f"{place}?via={stage.coded.key}")
-    _refused(walker, "entry/bad_address")
+    _look_at_refusal(walker, "entry/bad_address")
     stage.free()
     walker.arrive()
-    _refused(walker, "entry/full")
+    _look_at_refusal(walker, "entry/full")
     stage.free(_first(stage))
     walker.arrive(person="first", submission="one")
     walker.settle()
     walker.arrive(person="second", submission="one")
-    _refused(walker, "entry/not_admitted")
+    _look_at_refusal(walker, "entry/not_admitted")
     # A person may begin so many sessions; one that was begun counts, wherever it stands.
     for sitting in range(1, definition_of(stage.study).sittings_max + 1):
         walker.settle()
         walker.arrive(person="first", submission=f"again-{sitting}")
-    _refused(walker, "entry/taken_part")
+    _look_at_refusal(walker, "entry/taken_part")
 
     def close_first(route: Route) -> None:
         stage.close(True)
@@ -164,11 +164,11 @@ def _entries(walker: Walker) -> None:
 
     with _without(page, "**/api/sessions/", close_first):
         walker.arrive()
-        _refused(walker, "entry/no_study")
+        _look_at_refusal(walker, "entry/no_study")
     stage.close(False)
 
 
-def _refused(walker: Walker, key: str) -> None:
+def _look_at_refusal(walker: Walker, key: str) -> None:
     walker.page.wait_for_selector("[data-page=trouble]")
     walker.look(key)
 

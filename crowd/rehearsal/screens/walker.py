@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from crowd.models import Posting
 from crowd.rehearsal.screens.catalog import UNTOLD, Screen
-from crowd.rehearsal.screens.stage import Stage
-from experiments.colour_vision import FILTER
-from experiments.colour_vision import GATE as PLATES
+from crowd.rehearsal.screens.study_copy import Stage
+from experiments.definition.colour_vision_verdict import FILTER
+from experiments.definition.colour_vision_verdict import GATE as PLATES
+from experiments.drafting.plates import wanted_answers
 from experiments.models import Session
-from experiments.plates import wanted_answers
 from experiments.selectors import definition_of
-from experiments.sessions import step_of
+from experiments.sessions.lifecycle import step_of
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, ViewportSize
+    from playwright.sync_api import ElementHandle, Page, ViewportSize
 
 Look = Callable[["Page", Screen], None]
 """Called with each page that is reached, once for each screen."""
@@ -129,15 +129,19 @@ class Walker:
         """Waits for what comes next, or until the page says that it has to wait for it."""
         self.page.wait_for_selector(f"{SETTLED}, {WAITING}")
 
+    def _click(self, button: ElementHandle | None, leaves: str = "") -> None:
+        """Not by the mouse: whether something lies over it is measured elsewhere. What `leaves` names is then
+        left."""
+        assert button is not None
+        if leaves:
+            self.page.eval_on_selector_all(leaves, "those => those.forEach(e => e.dataset.done = '1')")
+        button.evaluate("button => button.click()")
+
     def press(self, *, last: bool = False) -> None:
         """Presses the main button of the page, or its last one, by which people say no; the page then counts
         as left."""
         buttons = self.page.locator(f"[data-page]:not([data-done]) .button{'' if last else '.primary'}")
-        button = (buttons.last if last else buttons.first).element_handle()
-        assert button is not None
-        self.page.eval_on_selector_all("[data-page]", "pages => pages.forEach(e => e.dataset.done = '1')")
-        # Not by the mouse: whether something lies over it is measured elsewhere.
-        button.evaluate("button => button.click()")
+        self._click((buttons.last if last else buttons.first).element_handle(), "[data-page]")
 
     def answer(self, value: str | None = None) -> None:
         """Answers a trial, by the first button if no value is named; on a form, the middle of each scale;
@@ -147,10 +151,7 @@ class Walker:
         if self.page.locator(TASK).count():
             return self.solve()
         named = f'{FRESH}[data-value="{value}"]' if value is not None else FRESH
-        button = self.page.locator(named).first.element_handle()
-        assert button is not None
-        self.page.eval_on_selector_all(".board", "boards => boards.forEach(e => e.dataset.done = '1')")
-        button.evaluate("button => button.click()")
+        self._click(self.page.locator(named).first.element_handle(), ".board")
 
     def mark(self) -> None:
         """Draws a stroke across the picture and chooses the first answer."""
@@ -173,9 +174,7 @@ class Walker:
         """Marks the picture, answers and sends."""
         self.mark()
         ready = self.page.wait_for_selector(".solving:not([data-done]) .sending .button.primary")
-        assert ready is not None
-        self.page.eval_on_selector_all(".solving", "tasks => tasks.forEach(e => e.dataset.done = '1')")
-        ready.evaluate("button => button.click()")
+        self._click(ready, ".solving")
 
     def pass_reveal(self) -> None:
         """Goes on from the answer that was revealed after a guess."""
@@ -184,10 +183,7 @@ class Walker:
     def rate(self, point: int) -> None:
         """Takes that point of each scale and goes on."""
         self.page.evaluate(RATED, point)
-        ready = self.page.wait_for_selector(f"{FORM} .button.primary")
-        assert ready is not None
-        self.page.eval_on_selector_all(".rating", "forms => forms.forEach(e => e.dataset.done = '1')")
-        ready.evaluate("button => button.click()")
+        self._click(self.page.wait_for_selector(f"{FORM} .button.primary"), ".rating")
 
     def gates(self, *, until: str = "", fails: str = "") -> str:
         """Passes every gate up to the trials, or up to the gate `until`; fails each try of the gate `fails`.

@@ -8,15 +8,16 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandParser
 
-from experiments.coinciding import coinciding, coinciding_sentences
-from experiments.copies import copies_sentences
-from experiments.drafts import build_draft, picture_keys
-from experiments.dropping import print_dropped
+from experiments.drafting.automatic_metrics import measure_study, want_metrics
+from experiments.drafting.draft import build_draft
+from experiments.drafting.draft_rows import picture_keys
+from experiments.drafting.dropped_items import print_dropped
+from experiments.drafting.perturbed_copies import copies_sentences
 from experiments.errors import StudyError
 from experiments.management.base import StudyCommand
-from experiments.measuring import measure_study, want_metrics
+from experiments.opening.identical_pages import coinciding, coinciding_sentences
 from experiments.paradigms import get_paradigm
-from experiments.study_file import find_study, load_study, material_folder
+from experiments.study_files.load import find_study, load_study, material_folder
 from experiments.terminal import Terminal
 from stimuli.build import build
 

@@ -12,7 +12,7 @@ from django.core.management.base import CommandParser
 
 from experiments.errors import StudyError
 from experiments.management.base import StudyCommand
-from experiments.study_file import find_study, load_study
+from experiments.study_files.load import find_study, load_study
 from experiments.terminal import Terminal
 
 _SLUG = re.compile(r"^slug\s*=.*$", re.MULTILINE)
@@ -29,11 +29,11 @@ class Command(StudyCommand):
     def handle(self, *args: Any, study: str, slug: str, to: Path | None, **options: Any) -> None:
         folder = to or Path(slug)
         with Terminal() as terminal:
-            path = copied(find_study(study, tuple(settings.STUDY_DIRS)), slug, folder)
+            path = copy_study_folder(find_study(study, tuple(settings.STUDY_DIRS)), slug, folder)
             terminal.line(f"{path} is a study of its own. Change it, then: legible study_check {path}")
 
 
-def copied(source: Path, slug: str, folder: Path) -> Path:
+def copy_study_folder(source: Path, slug: str, folder: Path) -> Path:
     """The new study file. Raises StudyError if the folder is there, the slug does not do or is the old one,
     or if what was written would not be the same study under that slug; then nothing stays."""
     before = load_study(source)

@@ -12,9 +12,9 @@ from experiments.management.base import StudyCommand, study_of
 from experiments.models import Solution, Study
 from experiments.paradigms.solution_numbers import SourceNumbers
 from experiments.paradigms.solutions import Settings
-from experiments.stages import Looked, freeze, look
+from experiments.stages.solution_freeze import SettingsPreview, freeze, look
 from experiments.terminal import Terminal
-from stimuli.regions.shape import KINDS
+from stimuli.regions.mark_smoothing import KINDS
 
 SMOOTH_MAX = 5
 TRIED_CELLS = (0, 1, 2)
@@ -47,7 +47,7 @@ class Command(StudyCommand):
         settings = _settings(options)
         with Terminal() as terminal:
             if options["look"]:
-                print_looked(look(study, _tried(settings), terminal.progress), terminal)
+                print_looked(look(study, _settings_to_try(settings), terminal.progress), terminal)
                 return
             digest = freeze(study, settings, terminal.progress)
             print_frozen(study, terminal)
@@ -68,12 +68,12 @@ def _settings(options: Any) -> Settings | None:
     return Settings(**named) if named else None
 
 
-def _tried(settings: Settings | None) -> list[Settings]:
+def _settings_to_try(settings: Settings | None) -> list[Settings]:
     below = settings.abstain_below if settings else Settings().abstain_below
     return [Settings(region, cells, below) for region, cells in product(KINDS, TRIED_CELLS)]
 
 
-def print_looked(looked: tuple[Looked, ...], terminal: Terminal) -> None:
+def print_looked(looked: tuple[SettingsPreview, ...], terminal: Terminal) -> None:
     rows = []
     for each in looked:
         for numbers in each.numbers:

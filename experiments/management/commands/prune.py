@@ -8,9 +8,15 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandParser
 
+from experiments.drafting.store_cleanup import (
+    ABANDONED,
+    Orphans,
+    find_orphans,
+    forget_other_installations,
+    remove,
+)
 from experiments.errors import StudyError
 from experiments.management.base import StudyCommand
-from experiments.pruning import ABANDONED, Unnamed, forget_other_installations, remove, unnamed
 from experiments.terminal import Terminal
 from stimuli.store import open_store
 
@@ -45,7 +51,7 @@ class Command(StudyCommand):
         store = open_store(settings.STORAGE_URL)
         if alone:
             forget_other_installations(store)
-        left = unnamed(store, days)
+        left = find_orphans(store, days)
         if options["list"]:
             options["list"].write_text("".join(f"{file.key}\n" for file in left.files))
         if options["remove"]:
@@ -54,7 +60,7 @@ class Command(StudyCommand):
             _print(left, terminal, days, is_removed=options["remove"])
 
 
-def _print(left: Unnamed, terminal: Terminal, days: float, is_removed: bool) -> None:
+def _print(left: Orphans, terminal: Terminal, days: float, is_removed: bool) -> None:
     if not left.files and not left.stimuli:
         terminal.line(f"Every file older than {days:g} days is named by a study: {left.kept:,} files.")
         return

@@ -12,11 +12,11 @@ from django.core.management.base import CommandError, CommandParser
 from experiments.management.base import StudyCommand, study_of
 from experiments.models import Study
 from experiments.terminal import Terminal
-from stimuli.claims import State, device
 from stimuli.models import Stimulus
-from stimuli.recheck import Rechecked, recheck
+from stimuli.recheck import RecheckResult, recheck
 from stimuli.spec import StimulusSpec
-from stimuli.store.media import current_store
+from stimuli.store.media_access import current_store
+from stimuli.worker_claims import State, device
 
 LISTED = 10
 
@@ -71,8 +71,8 @@ def _specs(study: Study) -> list[StimulusSpec]:
     return list({spec.attribution_key: spec for spec in specs if spec.explainer is not None}.values())
 
 
-def _rows(results: list[Rechecked]) -> list[tuple[str, int, int, str]]:
-    methods: dict[str, list[Rechecked]] = defaultdict(list)
+def _rows(results: list[RecheckResult]) -> list[tuple[str, int, int, str]]:
+    methods: dict[str, list[RecheckResult]] = defaultdict(list)
     for result in results:
         assert result.spec.explainer is not None
         methods[result.spec.explainer.name].append(result)
@@ -83,27 +83,28 @@ def _rows(results: list[Rechecked]) -> list[tuple[str, int, int, str]]:
     return rows
 
 
-def _ties(tied: list[Rechecked], tolerance: float) -> list[str]:
+def _ties(tied: list[RecheckResult], tolerance: float) -> list[str]:
     """What is said of explanations that differ in areas of one colour only."""
-    lines = [
+    head = (
         f"{len(tied)} differ by more than {tolerance:g}, but only where the picture has one colour. So do "
         "ties of max pooling, which another device or memory layout decides otherwise:"
-    ]
-    lines += [f"  {result.spec.picture_key}: {_apart(result)}" for result in tied[:LISTED]]
-    return lines + ([f"  and {len(tied) - LISTED} more"] if len(tied) > LISTED else [])
+    )
+    return [head, *_listing(tied)]
 
 
-def _apart(result: Rechecked) -> str:
-    return f"differs by {result.difference:.1e}, at {result.share:.0%} of its values"
-
-
-def _complaints(beyond: list[Rechecked], tolerance: float) -> list[str]:
-    lines = [
+def _complaints(beyond: list[RecheckResult], tolerance: float) -> list[str]:
+    head = (
         f"{len(beyond)} differ by more than {tolerance:g} of their largest magnitude, or cannot be compared:"
-    ]
-    for result in beyond[:LISTED]:
-        said = result.error if result.difference is None else _apart(result)
+    )
+    return [head, *_listing(beyond)]
+
+
+def _listing(results: list[RecheckResult]) -> list[str]:
+    """The first of them, each with what is wrong, and how many more there are."""
+    lines = []
+    for result in results[:LISTED]:
+        said = result.error
+        if result.difference is not None:
+            said = f"differs by {result.difference:.1e}, at {result.share:.0%} of its values"
         lines.append(f"  {result.spec.picture_key}: {said}")
-    if len(beyond) > LISTED:
-        lines.append(f"  and {len(beyond) - LISTED} more")
-    return lines
+    return lines + ([f"  and {len(results) - LISTED} more"] if len(results) > LISTED else [])

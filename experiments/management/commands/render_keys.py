@@ -11,7 +11,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from stimuli.claims import SHARED, render_claimed
+from stimuli.worker_claims import SHARED, render_claimed
 
 
 class Command(BaseCommand):

@@ -13,12 +13,12 @@ from django.core.management.base import CommandError, CommandParser
 from experiments.management.base import StudyCommand
 from experiments.paradigms import design_of, get_paradigm
 from experiments.simulation import HEADING
-from experiments.simulation.client import run_people
-from experiments.simulation.line import Refused
+from experiments.simulation.browser.connection import ServerRefusal
+from experiments.simulation.browser.participant_run import run_people
+from experiments.simulation.browser.walk import Outcome
 from experiments.simulation.people import Person
 from experiments.simulation.population import DEFAULT_MIX, drawn_traits, parse_mix, populate, usual_mix
-from experiments.simulation.walk import Outcome
-from experiments.study_file import find_study, load_study
+from experiments.study_files.load import find_study, load_study
 from experiments.terminal import Terminal
 
 
@@ -60,7 +60,7 @@ class Command(StudyCommand):
                 )
                 counted = "sessions" if definition.sittings_max > 1 else "people"
                 terminal.table("What became of them", ("kind", "outcome", counted), outcome_rows(outcomes))
-        except Refused as error:
+        except ServerRefusal as error:
             raise CommandError(str(error)) from error
         except httpx.HTTPError as error:
             raise CommandError(

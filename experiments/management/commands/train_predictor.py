@@ -11,11 +11,12 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from experiments.management.base import StudyCommand
-from experiments.study_file import find_study
+from experiments.study_files.load import find_study
 from experiments.terminal import Terminal
+from stimuli.datasets import DECODING
 from stimuli.spec import Component
+from stimuli.spec_derivation import prepare, survey
 from stimuli.store import open_store
-from stimuli.survey import prepare, survey
 
 
 class Command(StudyCommand):
@@ -29,7 +30,7 @@ class Command(StudyCommand):
         dataset, predictor = _components(path)
         with Terminal() as terminal:
             store = open_store(settings.STORAGE_URL)
-            source = prepare(dataset, predictor, path.parent, store, terminal.progress)
+            source = prepare(dataset, predictor, path.parent, store, terminal.progress, DECODING)
             items = survey(source, store, terminal.progress)
             right = sum(item.predicted == item.truth for item in items)
             about = [(name, str(value)) for name, value in sorted(source.predictor.provenance.items())]

@@ -1,9 +1,9 @@
-import { picturesOf } from "../block";
-import type { Desk } from "../desk";
-import { button, h } from "../dom";
-import type { AnyTrial, Block, State } from "../model";
-import { minutesLeft, showProgress } from "../progress";
-import type { Untold } from "../untold";
+import { picturesOf } from "../trials/block";
+import type { Desk } from "../frame/page-context";
+import { button, h } from "../frame/dom";
+import type { AnyTrial, Block, State } from "../server/model";
+import { minutesLeft, showProgress } from "../frame/progress";
+import type { Untold } from "../trials/feedback-pending";
 
 /** What lies before the person. */
 export interface Ahead {

@@ -1,7 +1,7 @@
-import type { GateView } from "../desk";
-import { h } from "../dom";
-import { questionForm } from "./form";
-import { sheet } from "./reading";
+import type { GateView } from "../frame/page-context";
+import { h } from "../frame/dom";
+import { questionForm } from "./gates/form";
+import { sheet } from "./gates/reading";
 
 /** A last free word; null where nothing was written. */
 export function commentPage(view: GateView): Promise<string | null> {

@@ -1,5 +1,5 @@
 /** A text that a person takes elsewhere: a code, a link; with a button that copies it. */
-import { button, h } from "../dom";
+import { button, h } from "../frame/dom";
 import type { Words } from "../words";
 
 export function copyRow(words: Words, text: string, label: string, kind: "code" | "address"): HTMLElement {

@@ -1,8 +1,8 @@
 /** Help and leaving, over any page; answer keys rest while one is open. */
-import type { Desk } from "../desk";
-import { button, h, titledHtml } from "../dom";
-import type { Study } from "../model";
-import { keysBox } from "./keys";
+import type { Desk } from "../frame/page-context";
+import { button, h, titledHtml } from "../frame/dom";
+import type { Study } from "../server/model";
+import { keysBox } from "./key-choice";
 import { payLines } from "./pay";
 
 /** How long the amount waits for answers that are still on their way. */

@@ -1,9 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { desk, find, until } from "../cast";
-import type { Exit } from "../model";
-import { de } from "../words/de";
-import { en } from "../words/en";
+import type { Exit } from "../server/model";
+import { de, en } from "../words";
 import { finishPage, type Ending } from "./finish";
 
 const STUDIES = join(process.cwd(), "..", "experiments", "studies");

@@ -1,7 +1,7 @@
 /** The end: answers stored, the code large, the way back to the platform. */
-import type { Desk } from "../desk";
-import { button, h, serverHtml, untitledHtml } from "../dom";
-import type { Exit } from "../model";
+import type { Desk } from "../frame/page-context";
+import { button, h, serverHtml, untitledHtml } from "../frame/dom";
+import type { Exit } from "../server/model";
 import { copyRow } from "./copy";
 import { payLines } from "./pay";
 

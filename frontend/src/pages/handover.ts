@@ -1,9 +1,9 @@
 /** From a phone to a computer: the person's own link, to be opened there, now or later. */
-import type { GateView } from "../desk";
-import { button, h } from "../dom";
+import type { GateView } from "../frame/page-context";
+import { button, h } from "../frame/dom";
 import { copyRow } from "./copy";
 import { isFramed } from "./finish";
-import { actions } from "./reading";
+import { actions } from "./gates/reading";
 
 /** How to go on elsewhere. Inside a platform's frame the page has no address of its own: the platform has the link. */
 export function handover(view: GateView): HTMLElement {

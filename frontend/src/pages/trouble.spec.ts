@@ -1,8 +1,7 @@
-import type { Problem } from "../api";
+import type { Problem } from "../server/api";
 import { find } from "../cast";
-import { Shell } from "../shell";
-import { de } from "../words/de";
-import { en } from "../words/en";
+import { Shell } from "../frame/shell";
+import { de, en } from "../words";
 import { explain, troublePage } from "./trouble";
 
 const exit = { method: "GET" as const, url: "https://platform.example/complete?cc=T1", fields: {} };

@@ -1,8 +1,8 @@
 /** Pages for what cannot go on: exact, calm, with the way out. */
-import type { Problem } from "../api";
-import type { Desk } from "../desk";
-import { button, h } from "../dom";
-import type { Exit } from "../model";
+import type { Problem } from "../server/api";
+import type { Desk } from "../frame/page-context";
+import { button, h } from "../frame/dom";
+import type { Exit } from "../server/model";
 import type { Words } from "../words";
 import { isFramed, leadsBack, leaveBy } from "./finish";
 

@@ -1,11 +1,11 @@
 /** What all trials share: the stimulus in its place, a line that asks, answer buttons with keys, an exact clock. */
-import { h, keysAreBusy } from "../dom";
-import { keys, printed } from "../keys";
-import type { Context } from "../model";
+import { h, keysAreBusy } from "../frame/dom";
+import { keys, printed } from "../frame/keys";
+import type { Context } from "../server/model";
 import { Exposure, UNTIL_ANSWER, type Presentation, type Sight } from "./exposure";
 import type { Shown } from "./kind";
-import { countsOf, pressContext } from "./noted";
-import { sights } from "./sights";
+import { countsOf, pressContext } from "./answer-context";
+import { sights } from "./visual";
 
 export interface Answer {
   value: string;
@@ -120,7 +120,8 @@ export class Board {
         "aria-describedby": "answers-wait",
         click: (event) => this.press(index, event),
       },
-      h("span", { class: "answer-text" }, answer.text),
+      // In its own direction, whatever that of the row of buttons is.
+      h("span", { class: "answer-text", dir: "auto" }, answer.text),
       h("kbd", { "aria-hidden": "true" }),
     );
   }

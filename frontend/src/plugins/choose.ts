@@ -1,8 +1,8 @@
 /** Trials that are answered by one of several buttons: a question, the choices, the examples that may be consulted. */
 import { ParameterType, type JsPsych, type JsPsychPlugin, type PluginInfo, type TrialType } from "jspsych";
-import { h } from "../dom";
-import type { Choice, Example, Study, Value } from "../model";
-import { Reservoir } from "../reservoir";
+import { h } from "../frame/dom";
+import type { Choice, Example, Study, Value } from "../server/model";
+import { Reservoir } from "../trials/reservoir";
 import { Board } from "./board";
 import type { PluginClass, Shown } from "./kind";
 import { dataOf, SHOWN_PARAMETERS, simulatePress } from "./press";

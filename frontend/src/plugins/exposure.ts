@@ -1,5 +1,5 @@
 /** When a stimulus was first on the screen, for how long and in how many frames; fixation and mask around it. */
-import { framesOf, refreshOf, USUAL_MS } from "../refresh";
+import { framesOf, refreshOf, USUAL_MS } from "../trials/refresh";
 
 /** A longer gap is no loss of frames: a hidden tab gets none at all. */
 const HIDDEN_MS = 1000;

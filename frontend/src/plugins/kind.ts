@@ -1,6 +1,6 @@
 /** What a kind of trial is to the page. The table of all kinds is `kinds.ts`. */
 import type { JsPsych, JsPsychPlugin, PluginInfo } from "jspsych";
-import type { AnyTrial, Context, EventKind, Example, Feedback, Media, Study, Value } from "../model";
+import type { AnyTrial, Context, EventKind, Example, Feedback, Media, Study, Value } from "../server/model";
 import type { Words } from "../words";
 import type { Presentation } from "./exposure";
 

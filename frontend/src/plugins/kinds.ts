@@ -1,6 +1,6 @@
 /** The one table of kinds: how a trial of the wire becomes a jsPsych description. */
 import * as own from "virtual:legible-plugins";
-import type { AnyTrial, Trial } from "../model";
+import type { AnyTrial, Trial } from "../server/model";
 import { CannotShow, type Kind } from "./kind";
 
 type Load<T extends AnyTrial> = () => Promise<Kind<T>>;

@@ -1,6 +1,6 @@
 /** Trials that end with one press on the board: the data they hand back, and how they simulate themselves. */
 import { ParameterType, type JsPsych } from "jspsych";
-import type { Context, Value } from "../model";
+import type { Context, Value } from "../server/model";
 import type { Pressed } from "./board";
 import type { Answered } from "./kind";
 import { UNTIL_ANSWER, type Presentation } from "./exposure";

@@ -1,6 +1,6 @@
 /** What comes after a guess: the server's answer in the place of the question, marks on the buttons, and "next". */
-import { h, keysAreBusy } from "../dom";
-import type { Choice, Feedback } from "../model";
+import { h, keysAreBusy } from "../frame/dom";
+import type { Choice, Feedback } from "../server/model";
 import { PRESSED_MS } from "./board";
 import { Exposure } from "./exposure";
 import type { Shown } from "./kind";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { media } from "../cast";
-import type { Media, Side, Text } from "../model";
-import { en } from "../words/en";
+import type { Media, Side, Text } from "../server/model";
+import { en } from "../words";
 import { greyOf, stimulus, type Stimulus } from "./stimulus";
 
 const SCALE = { colours: ["#440154", "#21918c", "#fde725"], ends: "importance" as const };

@@ -1,7 +1,7 @@
 /** What a trial shows above its question: a picture beside its explanation, a text with grey behind words, a pair. */
-import { h } from "../dom";
-import { legend } from "../legend";
-import type { Media, Side, Text, Token } from "../model";
+import { h } from "../frame/dom";
+import { legend } from "../trials/legend";
+import type { Media, Side, Text, Token } from "../server/model";
 import type { Words } from "../words";
 import type { Shown } from "./kind";
 

@@ -46,7 +46,7 @@ def read_digits(path: Path | None) -> Digits:
     """The digits of MNIST's files in the folder `path`, or without one the bundled ones. Equal pictures stand
     once, and empty ones are left out. BadSpec if they cannot be read.
     """
-    ink, labels, names = read_idx_folder(path) if path is not None else _bundled()
+    ink, labels, names = read_idx_folder(path) if path is not None else _bundled_digits()
     first = {picture.tobytes(): index for index, picture in reversed(list(enumerate(ink)))}
     kept = sorted(index for index in first.values() if _is_inked(ink[index]))
     return Digits(ink[kept], labels[kept], tuple(names[index] for index in kept))
@@ -57,7 +57,7 @@ def _is_inked(ink: NDArray[np.uint8]) -> bool:
     return bool(max(dark.any(axis=0).sum(), dark.any(axis=1).sum()) >= LEAST_CELLS)
 
 
-def _bundled() -> tuple[NDArray[np.uint8], NDArray[np.int64], list[str]]:
+def _bundled_digits() -> tuple[NDArray[np.uint8], NDArray[np.int64], list[str]]:
     """The test part of Optical Recognition of Handwritten Digits: 1,797 digits by 13 people, 8 x 8 pixels of
     17 greys [Alpaydin and Kaynak 1998, UCI Machine Learning Repository, doi 10.24432/C50P49, CC BY 4.0].
     """

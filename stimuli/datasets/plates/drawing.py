@@ -70,7 +70,7 @@ def draw_mask(shape: Shape, size_px: int) -> Mask:
 
 
 @dataclass(frozen=True, slots=True)
-class Painted:
+class PaintedPlate:
     """The dots of a plate, which of them are the figure's, bool (N,), and their linear light (N, 3)."""
 
     dots: Dots
@@ -88,7 +88,7 @@ def paint(
     return lit(np.where(is_figure[:, None], colours.figure, colours.ground), lightness)
 
 
-def render(painted: Painted, size_px: int) -> Pixels:
+def render(painted: PaintedPlate, size_px: int) -> Pixels:
     """The picture, uint8 (size_px, size_px, 3). Edges are mixed in linear light, so that equal luminance
     stays equal there.
     """

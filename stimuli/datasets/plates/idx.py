@@ -18,6 +18,7 @@ PARTS = ("train", "t10k")
 IMAGES, LABELS = "{}-images-idx3-ubyte", "{}-labels-idx1-ubyte"
 BYTES_TYPE = 8
 """How a header says that values are unsigned bytes."""
+GZIP = b"\x1f\x8b"
 MOST_BYTES = 300_000_000
 SIDES = (8, 64)
 
@@ -25,17 +26,22 @@ SIDES = (8, 64)
 def read_idx_folder(folder: Path) -> tuple[Ink, NDArray[np.int64], list[str]]:
     """The pictures uint8 (N, h, w), 0 = paper, their digits (N,) and their names, from
     train-images-idx3-ubyte and train-labels-idx1-ubyte, t10k-images-… and t10k-labels-…, or one of the pairs;
-    .gz as well.
+    .gz as well, and with a dot before idx. They lie in the folder or in its MNIST/raw or raw, where
+    torchvision puts them.
 
     BadSpec, with the file's name, for a file that does not keep to the format.
     """
     if not folder.is_dir():
         raise BadSpec(f'path: there is no folder "{folder}": give one with MNIST\'s files')
-    pairs = [(part, _found(folder, IMAGES, part), _found(folder, LABELS, part)) for part in PARTS]
-    read = [_read_pair(part, images, labels) for part, images, labels in pairs if images or labels]
+    read: list[tuple[Ink, NDArray[np.int64], list[str]]] = []
+    for place in (folder, folder / "MNIST" / "raw", folder / "raw"):
+        pairs = [(part, _find_file(place, IMAGES, part), _find_file(place, LABELS, part)) for part in PARTS]
+        read = read or [_read_pair(*pair) for pair in pairs if any(pair[1:])]
     if not read:
         wanted = ", ".join(pattern.format(part) for part in PARTS for pattern in (IMAGES, LABELS))
-        raise BadSpec(f'path: "{folder}" has none of MNIST\'s files: {wanted} (.gz as well)')
+        raise BadSpec(
+            f'path: "{folder}" has none of MNIST\'s files: {wanted} (.gz as well), nor has its MNIST/raw'
+        )
     shapes = {ink.shape[1:] for ink, _labels, _names in read}
     if len(shapes) > 1:
         raise BadSpec(f'path: the pictures in "{folder}" are of different sizes: {sorted(shapes)}')
@@ -43,9 +49,10 @@ def read_idx_folder(folder: Path) -> tuple[Ink, NDArray[np.int64], list[str]]:
     return np.concatenate(ink), np.concatenate(labels), [name for some in names for name in some]
 
 
-def _found(folder: Path, pattern: str, part: str) -> Path | None:
+def _find_file(folder: Path, pattern: str, part: str) -> Path | None:
     name = pattern.format(part)
-    return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
+    names = (name, f"{name}.gz", name.replace("-idx", ".idx"), name.replace("-idx", ".idx") + ".gz")
+    return next((path for path in map(folder.joinpath, names) if path.is_file()), None)
 
 
 def _read_pair(
@@ -69,10 +76,13 @@ def _read_pair(
 
 def read_idx(path: Path, dimensions: int) -> Ink:
     """The values of an IDX file of bytes with so many dimensions. BadSpec if its header says otherwise, or
-    less or more follows than the header announces; no more than that is ever unpacked.
+    less or more follows than the header announces; no more than that is ever unpacked. Whether it is packed
+    is told by its first bytes: browsers unpack files and leave them the name.
     """
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        with path.open("rb") as start:
+            is_packed = start.read(len(GZIP)) == GZIP
+        with gzip.open(path) if is_packed else path.open("rb") as file:
             header = file.read(4 * (1 + dimensions))
             shape = _shape(header, path.name, dimensions)
             wanted = math.prod(shape)

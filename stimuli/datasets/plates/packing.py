@@ -39,7 +39,7 @@ class Dots:
 
 
 @lru_cache(maxsize=4 * PACKINGS)
-def packed(seed: int, number: int) -> Dots:
+def pack_dots(seed: int, number: int) -> Dots:
     """A packing of the disc of radius 1: places are drawn among those that are free, large dots first."""
     rng = np.random.default_rng([seed, 31, number])
     axis = (np.arange(CELLS) + 0.5) / CELLS * 2 - 1

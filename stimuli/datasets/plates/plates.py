@@ -15,8 +15,16 @@ from pydantic import Field, field_validator
 
 from stimuli.datasets.plates.colours import Line, Pair, task_pair
 from stimuli.datasets.plates.digits import Digits, read_digits, typical_first
-from stimuli.datasets.plates.drawing import KNOWN_DARKER, Painted, Shape, draw_mask, draw_shape, paint, render
-from stimuli.datasets.plates.packing import PACKINGS, packed
+from stimuli.datasets.plates.drawing import (
+    KNOWN_DARKER,
+    PaintedPlate,
+    Shape,
+    draw_mask,
+    draw_shape,
+    paint,
+    render,
+)
+from stimuli.datasets.plates.packing import PACKINGS, pack_dots
 from stimuli.errors import BadSpec
 from stimuli.registry import Params, read_params
 from stimuli.spec import Component, canonical_json
@@ -95,18 +103,18 @@ class PlatesDataset:
         """uint8 (size_px, size_px, 3)."""
         return render(self.painted(key), self.params.size_px)
 
-    def painted(self, key: str) -> Painted:
+    def painted(self, key: str) -> PaintedPlate:
         """The dots of a plate. Which of the two colours is the figure's is drawn for each."""
         plan, shape = self._plan(key), self._shape(key)
         rng = plan.stream(LAYOUT)
-        dots = packed(self.params.seed, int(rng.integers(PACKINGS))).turned(rng)
+        dots = pack_dots(self.params.seed, int(rng.integers(PACKINGS))).turned(rng)
         is_figure = shape.covers(*dots.middles.T)
         rng = plan.stream(COLOURS)
         colours = self.colours if rng.random() < 0.5 else self.colours.swapped()
         if plan.item.use == "blank":
             is_figure = rng.permutation(is_figure)
         darker = KNOWN_DARKER if plan.item.use == "known" else 0.0
-        return Painted(dots, is_figure, paint(is_figure, colours, self.params.jitter, darker, rng))
+        return PaintedPlate(dots, is_figure, paint(is_figure, colours, self.params.jitter, darker, rng))
 
     def mask(self, key: str) -> Mask:
         """The place of the digit, bool (size_px, size_px); of a blank plate nothing."""

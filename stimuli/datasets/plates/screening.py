@@ -8,8 +8,8 @@ import numpy as np
 
 from stimuli.datasets.plates.colours import Line, screening_pair
 from stimuli.datasets.plates.digits import read_digits, typical_first
-from stimuli.datasets.plates.drawing import KNOWN_DARKER, Painted, draw_shape, paint, render
-from stimuli.datasets.plates.packing import PACKINGS, packed
+from stimuli.datasets.plates.drawing import KNOWN_DARKER, PaintedPlate, draw_shape, paint, render
+from stimuli.datasets.plates.packing import PACKINGS, pack_dots
 from stimuli.errors import BadSpec
 from stimuli.types import Pixels
 
@@ -60,12 +60,12 @@ def screening_plates(
     plates = []
     for place, answer in enumerate(answers.tolist()):
         clear = typical_first(digits, np.flatnonzero(digits.labels == answer))[:CLEAREST]
-        dots = packed(seed, int(rng.integers(PACKINGS))).turned(rng)
+        dots = pack_dots(seed, int(rng.integers(PACKINGS))).turned(rng)
         shape = draw_shape(digits.drawn(int(rng.choice(clear))), rng)
         chosen = colours if rng.random() < 0.5 else colours.swapped()
         darker = KNOWN_DARKER if place in control else 0.0
         is_figure = shape.covers(*dots.middles.T)
-        painted = Painted(dots, is_figure, paint(is_figure, chosen, JITTER, darker, rng))
+        painted = PaintedPlate(dots, is_figure, paint(is_figure, chosen, JITTER, darker, rng))
         pixels = render(painted, size_px)
         plates.append(ScreeningPlate(f"plate-{place:02d}", pixels, CHOICES, str(answer), place in control))
     return tuple(plates)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -46,54 +49,13 @@ class Breed:
     blaze: float
 
 
-HUSKY = Breed(
-    coat=(0.27, 0.28, 0.32),
-    back=(0.20, 0.21, 0.25),
-    pale=(0.96, 0.95, 0.94),
-    ear_in=(0.86, 0.76, 0.74),
-    ear_tip=(0.17, 0.18, 0.21),
-    eye=(0.45, 0.74, 0.95),
-    ear_long=0.86,
-    ear_wide=0.27,
-    ear_apart=0.46,
-    cheek=0.86,
-    muzzle=0.34,
-    chin=0.86,
-    mask=1.0,
-    blaze=0.11,
-)
-WOLF = Breed(
-    coat=(0.52, 0.47, 0.41),
-    back=(0.36, 0.33, 0.30),
-    pale=(0.80, 0.75, 0.67),
-    ear_in=(0.45, 0.36, 0.31),
-    ear_tip=(0.24, 0.21, 0.19),
-    eye=(0.87, 0.62, 0.18),
-    ear_long=0.62,
-    ear_wide=0.30,
-    ear_apart=0.60,
-    cheek=1.08,
-    muzzle=0.40,
-    chin=1.00,
-    mask=0.45,
-    blaze=0.0,
-)
-RED_FOX = Breed(
-    coat=(0.82, 0.42, 0.16),
-    back=(0.66, 0.32, 0.13),
-    pale=(0.97, 0.94, 0.89),
-    ear_in=(0.22, 0.17, 0.15),
-    ear_tip=(0.14, 0.11, 0.10),
-    eye=(0.72, 0.48, 0.15),
-    ear_long=0.74,
-    ear_wide=0.30,
-    ear_apart=0.54,
-    cheek=1.00,
-    muzzle=0.24,
-    chin=0.92,
-    mask=0.70,
-    blaze=0.0,
-)
+def _breed(row: dict[str, Any]) -> Breed:
+    tones = {name: tuple(value) for name, value in row.items() if isinstance(value, list)}
+    return Breed(**(row | tones))
+
+
+_READ = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+HUSKY, WOLF, RED_FOX = (_breed(_READ[name]) for name in ("husky", "wolf", "red_fox"))
 KIT_FOX = replace(
     RED_FOX, ear_in=(0.90, 0.76, 0.68), ear_long=1.18, ear_wide=0.38, ear_apart=0.56, cheek=0.86, chin=0.84
 )
@@ -152,7 +114,7 @@ def draw_head(breed: Breed, bearing: Bearing, rng: np.random.Generator, size_px:
     _muzzle(sheet, tinted, bearing)
     for side in (-1, 1):
         _eye(sheet, tinted, side, bearing.gaze)
-    return _shaded(sheet.layer(), bearing.pose)
+    return _shade_layer(sheet.layer(), bearing.pose)
 
 
 def ear_boxes(animal: Breed, bearing: Bearing) -> tuple[Box, Box]:
@@ -180,28 +142,15 @@ def _mirror(points: list[tuple[float, float]], side: int, shift: float = 0.0) ->
     return [(side * x + shift, y) for x, y in points]
 
 
+def _both_sides(left: list[tuple[float, float]], *low: tuple[float, float]) -> list[tuple[float, float]]:
+    """A symmetric outline: down on the left, over the points `low`, up on the right."""
+    return [*left, *low, *_mirror(left[::-1], -1)]
+
+
 def _chest(sheet: Sheet, breed: Breed, rng: np.random.Generator) -> None:
-    body = [
-        (-0.62, 0.2),
-        (-0.98, 1.1),
-        (-1.12, 2.0),
-        (-1.2, 3.2),
-        (1.2, 3.2),
-        (1.12, 2.0),
-        (0.98, 1.1),
-        (0.62, 0.2),
-    ]
+    body = _both_sides([(-0.62, 0.2), (-0.98, 1.1), (-1.12, 2.0), (-1.2, 3.2)])
     sheet.shape(ruffle(smooth(body), rng, 0.09), breed.back)
-    bib = [
-        (-0.46, 0.6),
-        (-0.60, 1.3),
-        (-0.46, 2.2),
-        (-0.3, 3.2),
-        (0.3, 3.2),
-        (0.46, 2.2),
-        (0.60, 1.3),
-        (0.46, 0.6),
-    ]
+    bib = _both_sides([(-0.46, 0.6), (-0.60, 1.3), (-0.46, 2.2), (-0.3, 3.2)])
     sheet.shape(ruffle(smooth(bib), rng, 0.10), mix(breed.pale, breed.coat, 0.12))
 
 
@@ -314,27 +263,14 @@ def _fur(sheet: Sheet, rng: np.random.Generator) -> None:
 
 def _muzzle(sheet: Sheet, breed: Breed, bearing: Bearing) -> None:
     shift, wide, chin = 0.10 * bearing.gaze, breed.muzzle, breed.chin
-    snout = [
-        (-wide * 0.62, 0.05),
-        (-wide, chin * 0.52),
-        (-wide * 0.80, chin * 0.86),
-        (0, chin * 0.98),
-        (wide * 0.80, chin * 0.86),
-        (wide, chin * 0.52),
-        (wide * 0.62, 0.05),
-        (0, -0.06),
-    ]
+    half = [(-wide * 0.62, 0.05), (-wide, chin * 0.52), (-wide * 0.80, chin * 0.86)]
+    snout = [*_both_sides(half, (0, chin * 0.98)), (0, -0.06)]
     if bearing.mouth:
         _jaw(sheet, wide, chin, chin + 0.16 * bearing.mouth)
     sheet.blob(
         [(x + shift * (0.3 + 0.7 * max(y, 0)), y) for x, y in snout], mix(breed.pale, breed.coat, 0.10)
     )
-    bridge = [
-        (-wide * 0.34, -0.10),
-        (-wide * 0.30, chin * 0.40),
-        (wide * 0.30, chin * 0.40),
-        (wide * 0.34, -0.10),
-    ]
+    bridge = _both_sides([(-wide * 0.34, -0.10), (-wide * 0.30, chin * 0.40)])
     sheet.blob(
         [(x + shift * (0.3 + 0.7 * max(y, 0)), y) for x, y in bridge],
         mix(breed.pale, breed.coat, 0.30 if breed.mask > 0.9 else 0.62),
@@ -366,26 +302,10 @@ def _muzzle(sheet: Sheet, breed: Breed, bearing: Bearing) -> None:
 
 
 def _jaw(sheet: Sheet, wide: float, chin: float, jaw: float) -> None:
-    sheet.blob(
-        [
-            (-wide * 0.6, chin * 0.8),
-            (-wide * 0.42, jaw),
-            (0, jaw + 0.05),
-            (wide * 0.42, jaw),
-            (wide * 0.6, chin * 0.8),
-        ],
-        (0.24, 0.12, 0.12),
-    )
-    sheet.blob(
-        [
-            (-wide * 0.3, chin * 0.9),
-            (-wide * 0.26, jaw),
-            (0, jaw + 0.06),
-            (wide * 0.26, jaw),
-            (wide * 0.3, chin * 0.9),
-        ],
-        (0.86, 0.48, 0.48),
-    )
+    lips = _both_sides([(-wide * 0.6, chin * 0.8), (-wide * 0.42, jaw)], (0, jaw + 0.05))
+    sheet.blob(lips, (0.24, 0.12, 0.12))
+    tongue = _both_sides([(-wide * 0.3, chin * 0.9), (-wide * 0.26, jaw)], (0, jaw + 0.06))
+    sheet.blob(tongue, (0.86, 0.48, 0.48))
 
 
 def _eye(sheet: Sheet, breed: Breed, side: int, gaze: float) -> None:
@@ -398,7 +318,7 @@ def _eye(sheet: Sheet, breed: Breed, side: int, gaze: float) -> None:
     sheet.ellipse(look - 0.03, y - 0.035, 0.022, 0.022, (1.0, 1.0, 1.0))
 
 
-def _shaded(layer: Layer, pose: Pose) -> Layer:
+def _shade_layer(layer: Layer, pose: Pose) -> Layer:
     """Light from above: brighter crown, darker chest."""
     size = layer.alpha.shape[0]
     y, x = np.mgrid[0 : 1 : size * 1j, 0 : 1 : size * 1j].astype(np.float32)

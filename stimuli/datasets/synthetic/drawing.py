@@ -191,7 +191,7 @@ def noise(rng: np.random.Generator, size_px: int, cells: int, octaves: int = 3, 
     return total / (float(total.std()) + 1e-6)
 
 
-def blurred(plane: Plane, radius_px: float) -> Plane:
+def blur_plane(plane: Plane, radius_px: float) -> Plane:
     """A Gaussian blur of values in 0-1."""
     picture = Image.fromarray(np.clip(plane * 255, 0, 255).astype(np.uint8))
     soft = np.asarray(picture.filter(ImageFilter.GaussianBlur(radius_px)))

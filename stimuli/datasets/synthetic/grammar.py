@@ -28,7 +28,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SentencePlan:
     """What a sentence has to be: its number of words, the tense of its main verb, the number of its subject,
     which nouns and verbs may stand there, and which of the two carry the answer. `clause_share` (0-1) of the
     sentences that have room for it get a relative clause in any case.
@@ -73,7 +73,7 @@ class _Stock:
         return bool(self.rng.random() < share)
 
 
-def write_sentence(wanted: Wanted, rng: np.random.Generator) -> Sentence:
+def write_sentence(wanted: SentencePlan, rng: np.random.Generator) -> Sentence:
     """A sentence as wanted, of MIN_WORDS to MAX_WORDS words; a function of `wanted` and the generator."""
     while True:
         made = _try(wanted, rng)
@@ -81,7 +81,7 @@ def write_sentence(wanted: Wanted, rng: np.random.Generator) -> Sentence:
             return made
 
 
-def _try(wanted: Wanted, rng: np.random.Generator) -> Sentence | None:
+def _try(wanted: SentencePlan, rng: np.random.Generator) -> Sentence | None:
     """One attempt; None if the drawn parts do not add up to the number of words."""
     stock = _Stock(rng)
     subject = _Phrase("subject", stock.draw(wanted.subjects), determiner=stock.draw(lexicon.DETERMINERS))
@@ -100,10 +100,10 @@ def _try(wanted: Wanted, rng: np.random.Generator) -> Sentence | None:
         left -= _grow(stock, wanted, phrases, adverbs, left)
     if left != 0:
         return None
-    return _joined(_ordered(stock, wanted, verb, phrases, adverbs))
+    return _join_words(_order_words(stock, wanted, verb, phrases, adverbs))
 
 
-def _grow(stock: _Stock, wanted: Wanted, phrases: list[_Phrase], adverbs: list[str], left: int) -> int:
+def _grow(stock: _Stock, wanted: SentencePlan, phrases: list[_Phrase], adverbs: list[str], left: int) -> int:
     """Add one part at random that has at most `left` words; how many it has."""
     kind = int(stock.rng.integers(4))
     if kind == 0 and len(adverbs) < 2:
@@ -123,7 +123,7 @@ def _grow(stock: _Stock, wanted: Wanted, phrases: list[_Phrase], adverbs: list[s
     return 0
 
 
-def _extension(stock: _Stock, wanted: Wanted, phrases: list[_Phrase]) -> _Phrase | None:
+def _extension(stock: _Stock, wanted: SentencePlan, phrases: list[_Phrase]) -> _Phrase | None:
     """A place, or one relative clause about the subject."""
     roles = ["before", "after subject", "after subject", "after object", "after object", "after object"]
     for phrase in phrases:
@@ -141,7 +141,7 @@ def _extension(stock: _Stock, wanted: Wanted, phrases: list[_Phrase]) -> _Phrase
     return None
 
 
-def _relative_clause(stock: _Stock, wanted: Wanted) -> _Phrase:
+def _relative_clause(stock: _Stock, wanted: SentencePlan) -> _Phrase:
     """What the subject does or did to something else: a verb with a tense of its own."""
     verb = stock.draw(wanted.verbs)
     phrase = _noun_phrase(stock, "relative", lexicon.THINGS)
@@ -157,8 +157,8 @@ def _noun_phrase(stock: _Stock, role: str, nouns: Sequence[str]) -> _Phrase:
     return _Phrase(role, lexicon.plural(noun) if is_plural or not determiner else noun, (), determiner)
 
 
-def _ordered(
-    stock: _Stock, wanted: Wanted, verb: str, phrases: list[_Phrase], adverbs: list[str]
+def _order_words(
+    stock: _Stock, wanted: SentencePlan, verb: str, phrases: list[_Phrase], adverbs: list[str]
 ) -> list[Word]:
     """The words in their order, with a comma after a place that comes first."""
     subject, target = phrases[0], phrases[1]
@@ -167,30 +167,30 @@ def _ordered(
     words: list[Word] = []
     for phrase in phrases:
         if phrase.role == "before":
-            words += _written(phrase)
+            words += _phrase_words(phrase)
             words[-1] = (words[-1][0] + ",", False)
-    words += _written(subject, is_cue="subject" in wanted.cues)
+    words += _phrase_words(subject, is_cue="subject" in wanted.cues)
     for role in ("after subject", "relative"):
         for phrase in phrases:
             if phrase.role == role:
-                words += _written(phrase)
+                words += _phrase_words(phrase)
     first = adverbs[:1] if len(adverbs) > 1 or stock.flip() else []
     words += [(adverb, False) for adverb in first]
     words.append((_verb_form(verb, wanted.is_past, wanted.is_plural), "verb" in wanted.cues))
-    words += _written(target)
+    words += _phrase_words(target)
     for phrase in phrases:
         if phrase.role == "after object":
-            words += _written(phrase)
+            words += _phrase_words(phrase)
     return words + [(adverb, False) for adverb in adverbs[len(first) :]]
 
 
-def _written(phrase: _Phrase, *, is_cue: bool = False) -> list[Word]:
+def _phrase_words(phrase: _Phrase, *, is_cue: bool = False) -> list[Word]:
     before = [*phrase.opener, *([phrase.determiner] if phrase.determiner else []), *phrase.adjectives]
     return [*((word, False) for word in before), (phrase.noun, is_cue)]
 
 
 def _size(phrase: _Phrase) -> int:
-    return len(_written(phrase))
+    return len(_phrase_words(phrase))
 
 
 def _verb_form(verb: str, is_past: bool, is_plural: bool) -> str:
@@ -225,10 +225,10 @@ def write_opinion(is_praise: bool, rng: np.random.Generator) -> Sentence:
             words.append(("and", False))
         elif at < count - 2:
             words[-1] = (words[-1][0] + ",", False)
-    return _joined(words)
+    return _join_words(words)
 
 
-def _joined(words: list[Word]) -> Sentence:
+def _join_words(words: list[Word]) -> Sentence:
     """The words as a sentence, with the places of its cues."""
     cues: list[tuple[int, int]] = []
     start = 0

@@ -17,7 +17,7 @@ from stimuli.datasets.synthetic.drawing import (
     Points,
     Pose,
     Sheet,
-    blurred,
+    blur_plane,
     box_around,
     fineness_of,
     mix,
@@ -127,7 +127,7 @@ def lay(ground: Plane, leaf: Layer) -> Plane:
     """The leaf with its soft shadow on the ground."""
     shift = max(1, round(leaf.alpha.shape[0] * 0.018))
     softness = 2.2 * fineness_of(leaf.alpha.shape[0])
-    shadow = blurred(np.roll(leaf.alpha, (shift, shift), axis=(0, 1)), softness)[..., None]
+    shadow = blur_plane(np.roll(leaf.alpha, (shift, shift), axis=(0, 1)), softness)[..., None]
     return over(np.asarray(ground * (1 - 0.38 * shadow), dtype=np.float32), leaf)
 
 
@@ -135,7 +135,7 @@ def margin_band(leaves: tuple[Layer, Layer]) -> Plane:
     """The pixels, and a few around them, in which two versions of a leaf with different margins differ: 0-1
     (S, S)."""
     apart = np.abs(leaves[0].alpha - leaves[1].alpha)
-    return np.asarray(np.clip(blurred(apart, 2.0 * fineness_of(len(apart))) * 4, 0, 1), dtype=np.float32)
+    return np.asarray(np.clip(blur_plane(apart, 2.0 * fineness_of(len(apart))) * 4, 0, 1), dtype=np.float32)
 
 
 def _midrib(t: Points | float, habit: Habit) -> Points:

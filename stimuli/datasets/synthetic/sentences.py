@@ -20,7 +20,7 @@ import numpy as np
 from pydantic import Field
 
 from stimuli.datasets.synthetic import grammar_words as lexicon
-from stimuli.datasets.synthetic.grammar import Sentence, Wanted, write_opinion, write_sentence
+from stimuli.datasets.synthetic.grammar import Sentence, SentencePlan, write_opinion, write_sentence
 from stimuli.errors import BadSpec
 from stimuli.registry import Params, read_params
 from stimuli.spec import Component, canonical_json
@@ -107,7 +107,7 @@ def open_sentences(component: Component, folder: Path) -> SentencesDataset:
     for split, count in counts.items():
         for index, label in enumerate(_labels_in_turn(params, split, count)):
             key = f"{split}-{index:05d}"
-            sentences[key] = _written(params, split, index, label, seen)
+            sentences[key] = _new_sentence(params, split, index, label, seen)
             items.append(Item(key, labels[label], key, split))
     return SentencesDataset(params, labels, tuple(items), sentences)
 
@@ -123,19 +123,19 @@ def _seed(params: SentencesParams, split: Split, *more: int) -> list[int]:
     return [params.seed, list(LABELS).index(params.task), SPLIT_WORDS[split], *more]
 
 
-def _written(params: SentencesParams, split: Split, index: int, label: int, seen: set[str]) -> Sentence:
+def _new_sentence(params: SentencesParams, split: Split, index: int, label: int, seen: set[str]) -> Sentence:
     """Sentence `index` of a split: the first of its own draws that is not among those `seen` before it."""
     attempt = 0
     while True:
         rng = np.random.default_rng(_seed(params, split, index, attempt))
-        made = _drawn(params.task, split, label, rng)
+        made = _draw_sentence(params.task, split, label, rng)
         if made.text not in seen:
             seen.add(made.text)
             return made
         attempt += 1
 
 
-def _drawn(task: str, split: Split, label: int, rng: np.random.Generator) -> Sentence:
+def _draw_sentence(task: str, split: Split, label: int, rng: np.random.Generator) -> Sentence:
     if task == "sentiment":
         return write_opinion(label == 1, rng)
     is_past, is_plural = bool(rng.integers(2)), bool(rng.integers(2))
@@ -143,14 +143,14 @@ def _drawn(task: str, split: Split, label: int, rng: np.random.Generator) -> Sen
     words = int(rng.integers(low, high + 1))
     if task == "tense":
         own_verbs = _own(lexicon.VERBS, split)
-        wanted = Wanted(
+        wanted = SentencePlan(
             words, label == 0, is_plural, verbs=own_verbs, cues=frozenset({"verb"}), clause_share=CLAUSE_SHARE
         )
     elif task == "subject_number":
         own_people = _own(lexicon.PEOPLE, split)
-        wanted = Wanted(words, is_past, label == 1, subjects=own_people, cues=frozenset({"subject"}))
+        wanted = SentencePlan(words, is_past, label == 1, subjects=own_people, cues=frozenset({"subject"}))
     else:
-        wanted = Wanted(words, is_past, is_plural)
+        wanted = SentencePlan(words, is_past, is_plural)
     return write_sentence(wanted, rng)
 
 

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from stimuli.explainers.base import follow_output
-from stimuli.explainers.concepts.heads import ConceptMethod, concept_attribution, concept_values
+from stimuli.explainers.base import OfOutput
+from stimuli.explainers.concepts.head_methods import ConceptMethod, concept_attribution, concept_values
 from stimuli.explainers.perturbation.surrogate import fit_share, ridge
 from stimuli.planner.asks import Steps
-from stimuli.planner.values import ExplainedNumber, Floats, Operator, Subject, counted_generator, softmax
-from stimuli.predictors.concepts.bottleneck import Bottleneck, ConceptHead
+from stimuli.planner.values import ExplainedNumber, Floats, Subject, counted_generator, softmax
+from stimuli.predictors.concepts.head_interface import Bottleneck, ConceptHead
 from stimuli.registry import parameters
 
 EXACT_CONCEPTS = 12
@@ -25,7 +25,7 @@ LLOYD_STEPS = 100
 _CELLS_AT_ONCE = 1 << 18
 
 
-def said(head: ConceptHead, vectors: Floats, wanted: ExplainedNumber, output: str) -> Floats:
+def surrogate_outputs(head: ConceptHead, vectors: Floats, wanted: ExplainedNumber, output: str) -> Floats:
     """The explained number, or the target's probability, of concept vectors (n, concepts); float64 (n,)."""
     rows = max(1, _CELLS_AT_ONCE // vectors.shape[1])
     logits = np.concatenate([head.logits(vectors[at : at + rows]) for at in range(0, len(vectors), rows)])
@@ -33,7 +33,7 @@ def said(head: ConceptHead, vectors: Floats, wanted: ExplainedNumber, output: st
 
 
 @parameters
-class LimeCbm(ConceptMethod):
+class LimeCbm(OfOutput, ConceptMethod):
     """Weights of a ridge regression of the head's answers to vectors drawn around those of training. Signed.
 
     With `discretised`, as the reference library does by default, each concept is cut at the quartiles of
@@ -53,17 +53,13 @@ class LimeCbm(ConceptMethod):
     alpha: Annotated[float, Field(ge=0.0, le=1000.0)] = 1.0
     output: Literal["probability", "logit"] = "probability"
 
-    def follow(self, operator: Operator) -> None:
-        """NotApplicable unless `output` is that number."""
-        follow_output("LimeCbm", self.output, operator)
-
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         bottleneck: Bottleneck = predictor.bottleneck
         values = yield from concept_values(subject)
         rng = subject.draws("lime_cbm")
         drawn = _by_quartiles if self.discretised else _by_normals
         vectors, design, distances = drawn(values, bottleneck.samples, self.samples, rng)
-        answers = said(bottleneck.head, vectors, subject, self.output)
+        answers = surrogate_outputs(bottleneck.head, vectors, subject, self.output)
         width = self.kernel_width or 0.75 * np.sqrt(len(values))
         weights = np.sqrt(np.exp(-((distances / width) ** 2)))
         coefficients = ridge(design, answers, weights, self.alpha)
@@ -73,7 +69,7 @@ class LimeCbm(ConceptMethod):
 
 
 @parameters
-class ShapCbm(ConceptMethod):
+class ShapCbm(OfOutput, ConceptMethod):
     """What each concept adds to the answer, shared fairly: Shapley values against `centres` typical vectors.
     Signed.
 
@@ -89,10 +85,6 @@ class ShapCbm(ConceptMethod):
     subsets: Annotated[int, Field(ge=0, le=100000)] = 0
     output: Literal["logit", "probability"] = "logit"
 
-    def follow(self, operator: Operator) -> None:
-        """NotApplicable unless `output` is that number."""
-        follow_output("ShapCbm", self.output, operator)
-
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         bottleneck: Bottleneck = predictor.bottleneck
         values = yield from concept_values(subject)
@@ -100,7 +92,7 @@ class ShapCbm(ConceptMethod):
 
         def worth(kept: NDArray[np.bool_]) -> Floats:
             mixed = np.where(kept[:, None], values, centres[None]).reshape(-1, len(values))
-            answers = said(bottleneck.head, mixed, subject, self.output)
+            answers = surrogate_outputs(bottleneck.head, mixed, subject, self.output)
             return np.asarray(answers.reshape(len(kept), len(centres)) @ shares, np.float64)
 
         count = len(values)
@@ -117,7 +109,7 @@ class ShapCbm(ConceptMethod):
 
 
 @parameters
-class RiseCbm(ConceptMethod):
+class RiseCbm(OfOutput, ConceptMethod):
     """Mean answer over random subsets of concepts that keep a concept.
 
     Each of `masks` subsets keeps every concept with probability `keep`; the others take their mean over
@@ -132,17 +124,13 @@ class RiseCbm(ConceptMethod):
     centred: bool = False
     output: Literal["probability", "logit"] = "probability"
 
-    def follow(self, operator: Operator) -> None:
-        """NotApplicable unless `output` is that number."""
-        follow_output("RiseCbm", self.output, operator)
-
     def explain(self, predictor: Any, subject: Subject) -> Steps:
         bottleneck: Bottleneck = predictor.bottleneck
         values = yield from concept_values(subject)
         name = f"rise_cbm\x1f{subject.seed}\x1f{len(values)}\x1f{self.keep}"
         kept = counted_generator(name).random((self.masks, len(values))) < self.keep
         vectors = np.where(kept, values, bottleneck.samples.mean(axis=0))
-        answers = said(bottleneck.head, vectors, subject, self.output)
+        answers = surrogate_outputs(bottleneck.head, vectors, subject, self.output)
         means = _mean_where(kept, answers)
         if self.centred:
             means = means - _mean_where(~kept, answers)

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers.base import StudyItem
-from stimuli.explainers.controls.inner import OfMethod
-from stimuli.explainers.lending import Lenders, randomised_key
+from stimuli.explainers.controls.inner_method import OfMethod
+from stimuli.explainers.donor_maps import Lenders, randomised_key
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject, counted_generator
 from stimuli.registry import parameters
@@ -24,7 +24,7 @@ Label = Annotated[int, Field(ge=-1, le=MOST_CLASSES)]
 
 
 @parameters
-class Borrowed(OfMethod):
+class BorrowedMap(OfMethod):
     """The map of method `of`, lent by another spec. `parameters` are that method's, as JSON text; those that
     are not named have their defaults. [Ours]
     """
@@ -52,7 +52,7 @@ class Borrowed(OfMethod):
 
 
 @parameters
-class OtherItem(Borrowed):
+class OtherItem(BorrowedMap):
     """The map that method `of` makes of another item of the study: a real map, of another picture. [Ours]
 
     `donors` says whose: of an item with the same predicted label, with another one, or any. The study draws
@@ -87,7 +87,7 @@ class OtherItem(Borrowed):
 
 
 @parameters
-class OtherClass(Borrowed):
+class OtherClass(BorrowedMap):
     """The map that method `of` makes of the same item for another class. [Ours]
 
     `target` is the index of that class, filled in when the study's specs are made: the label that the
@@ -112,7 +112,7 @@ class OtherClass(Borrowed):
 
 
 @parameters
-class RandomisedNetwork(Borrowed):
+class RandomisedNetwork(BorrowedMap):
     """The map that method `of` makes of the same item and class in a network whose weights are permuted, with
     the values of its own map. [Adebayo et al. 2018, "Sanity checks for saliency maps"]
 
@@ -139,13 +139,13 @@ class RandomisedNetwork(Borrowed):
             )
 
     def lenders(self, spec: StimulusSpec) -> Lenders:
-        return {**Borrowed.lenders(self, spec), "own": self.plain(spec)}
+        return {**BorrowedMap.lenders(self, spec), "own": self.plain(spec)}
 
     def lender(self, plain: StimulusSpec) -> StimulusSpec:
         return replace(plain, predictor_key=randomised_key(plain.predictor_key, self.layers, self.seed))
 
     def explain(self, predictor: Any, subject: Subject) -> Steps:
-        shown = yield from Borrowed.explain(self, predictor, subject)
+        shown = yield from BorrowedMap.explain(self, predictor, subject)
         assert subject.lent is not None
         return PixelAttribution(by_rank(shown.values, subject.lent["own"].values), shown.signed)
 

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from stimuli.errors import NotApplicable
 from stimuli.explainers.base import AnyImage
-from stimuli.explainers.controls.inner import OfMethod
+from stimuli.explainers.controls.inner_method import OfMethod
 from stimuli.explainers.controls.itti_koch import bottom_up_map
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject
@@ -75,7 +75,7 @@ class Random(OfMethod):
 
 
 @parameters
-class Permuted(OfMethod):
+class PermutedMap(OfMethod):
     """The map of method `of`, cut into tiles that all change places: same histogram and same local structure,
     in the wrong places.
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stimuli.explainers.controls.inner import OfMethod
+from stimuli.explainers.controls.inner_method import OfMethod
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject
 from stimuli.registry import parameters

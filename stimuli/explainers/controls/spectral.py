@@ -47,25 +47,25 @@ def spectral_residual_map(picture: NDArray[np.floating], side: int = 64, sigma: 
     grey = np.asarray(picture, np.float64).mean(axis=2)
     if np.ptp(grey) < 1e-6:
         return np.zeros(grey.shape, np.float32)
-    small = _resized(grey, side / max(grey.shape))
+    small = _resize_plane(grey, side / max(grey.shape))
     spectrum = fft.fft2(small)
     # The spectrum goes round: its last frequency is a neighbour of the first. A zero has no logarithm.
     amplitude = np.log(np.maximum(np.abs(spectrum), 1e-9 * np.abs(spectrum).max()))
     residual = amplitude - ndimage.uniform_filter(amplitude, 3, mode="wrap")
     strength = np.abs(fft.ifft2(np.exp(residual + 1j * np.angle(spectrum)))) ** 2
     smooth = ndimage.gaussian_filter(strength, sigma, mode="nearest") if sigma else strength
-    fine = _enlarged(smooth, grey.shape)
+    fine = _enlarge_plane(smooth, grey.shape)
     low, high = float(fine.min()), float(fine.max())
     if high - low < 1e-12:
         return np.zeros(grey.shape, np.float32)
     return np.asarray((fine - low) / (high - low), np.float32)
 
 
-def _resized(plane: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+def _resize_plane(plane: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
     """Smaller by the mean over areas, so that fine texture does not fold into coarse; larger bilinearly."""
     shape = tuple(max(2, round(length * scale)) for length in plane.shape)
     if scale >= 1:
-        return _enlarged(plane, shape)
+        return _enlarge_plane(plane, shape)
     rows, columns = (_areas(new, old) for new, old in zip(shape, plane.shape, strict=True))
     return np.asarray(rows @ plane @ columns.T, np.float64)
 
@@ -78,7 +78,7 @@ def _areas(new: int, old: int) -> NDArray[np.float64]:
     return np.asarray(np.clip(overlap, 0, None) * new / old, np.float64)
 
 
-def _enlarged(plane: NDArray[np.float64], shape: tuple[int, ...]) -> NDArray[np.float64]:
+def _enlarge_plane(plane: NDArray[np.float64], shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Bilinear, with half-pixel centres."""
     rows, columns = (_weights(new, old) for new, old in zip(shape, plane.shape, strict=True))
     return np.asarray(rows @ plane @ columns.T, np.float64)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from stimuli.errors import NotApplicable
 from stimuli.explainers.base import AnyImage, refuse_probability, require_gradient
-from stimuli.explainers.maps import centred, pixel_map
+from stimuli.explainers.maps import centre_picture, pixel_map
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Operator, Subject, Trace
 from stimuli.predictors.interface import ImagePredictor
@@ -68,7 +68,7 @@ class FullGrad(AnyImage):
         if traced.bias_map is None:
             raise NotApplicable("FullGrad met no bias on its way through this network: use another method")
         # The gradient with respect to the pixels is that behind the normalisation over its scale.
-        magnitudes = (traced.input_gradient * centred(predictor, subject)).abs()
+        magnitudes = (traced.input_gradient * centre_picture(predictor, subject)).abs()
         low = magnitudes.amin((1, 2), keepdim=True)
         scaled = (magnitudes - low) / (TINY + magnitudes.amax((1, 2), keepdim=True) - low)
         return pixel_map(scaled.sum(0) + traced.bias_map, signed=self.has_sign())

@@ -6,7 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, ClassVar
 
 from stimuli.explainers.base import Kind, require_gradient
-from stimuli.explainers.inspection import explained_module, require_relu_modules
+from stimuli.explainers.hook_requirements import explained_module, require_relu_modules
 from stimuli.explainers.maps import pixel_map
 from stimuli.planner.asks import OwnPasses, Steps
 from stimuli.planner.values import Operator, Subject
@@ -43,11 +43,11 @@ class GuidedBackprop:
         return True
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
-        gradient = yield OwnPasses(_guided)
+        gradient = yield OwnPasses(_guided_gradient)
         return pixel_map(gradient.mean(0), signed=self.has_sign())
 
 
-def _guided(network: Network, subject: Subject) -> Tensor:
+def _guided_gradient(network: Network, subject: Subject) -> Tensor:
     from captum.attr import GuidedBackprop as Guided
 
     image = subject.pixels[None].detach().to(network.device).clone().requires_grad_()

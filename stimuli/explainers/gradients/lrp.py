@@ -8,8 +8,8 @@ from pydantic import Field
 
 from stimuli.errors import FAULTS, NotApplicable, StimulusError
 from stimuli.explainers.base import ByGradient, refuse_probability
-from stimuli.explainers.inspection import once
-from stimuli.explainers.maps import centred, pixel_map
+from stimuli.explainers.hook_requirements import once
+from stimuli.explainers.maps import centre_picture, pixel_map
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Operator, Relevance, Subject
 from stimuli.predictors.interface import ImagePredictor
@@ -40,7 +40,7 @@ class Lrp(ByGradient):
     def require(self, predictor: ImagePredictor, layer: str) -> None:
         """NotApplicable if the network has a step without a rule. Runs one grey picture."""
         ByGradient.require(self, predictor, layer)
-        once(predictor, self._asked(), lambda: _try(predictor, self._asked()))
+        once(predictor, self._relevance(), lambda: _try(predictor, self._relevance()))
 
     def follow(self, operator: Operator) -> None:
         """NotApplicable for a probability, which is no sum that can be shared out."""
@@ -51,13 +51,13 @@ class Lrp(ByGradient):
         return True
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
-        traced = yield self._asked()
-        relevance = (traced.input_gradient * centred(predictor, subject)).double().sum(0)
+        traced = yield self._relevance()
+        relevance = (traced.input_gradient * centre_picture(predictor, subject)).double().sum(0)
         number = float(subject.explained(traced.logits))
         absorbed = 1 - float(relevance.sum()) / number if number else 0.0
         return pixel_map(relevance, signed=self.has_sign(), checks={"absorbed_share": absorbed})
 
-    def _asked(self) -> Relevance:
+    def _relevance(self) -> Relevance:
         return Relevance(self.composite, self.epsilon, self.softmax)
 
 

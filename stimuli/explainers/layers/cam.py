@@ -14,7 +14,7 @@ from pydantic import Field
 
 from stimuli.explainers.base import refuse_probability
 from stimuli.explainers.layers.base import LayerMethod
-from stimuli.explainers.maps import enlarged, pixel_map
+from stimuli.explainers.maps import enlarge_map, pixel_map
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Operator, Subject, Trace
 from stimuli.predictors.interface import ImagePredictor
@@ -32,7 +32,7 @@ class ClassActivationMap(LayerMethod):
         name = self.chosen(predictor, subject.layer)
         traced = yield Trace(layers=(name,), gradients=True)
         coarse = self.coarse(traced.activations[name], traced.gradients[name])
-        return pixel_map(enlarged(coarse, subject.pixels), signed=self.has_sign())
+        return pixel_map(enlarge_map(coarse, subject.pixels), signed=self.has_sign())
 
     def coarse(self, activation: Tensor, gradient: Tensor) -> Tensor:
         """The map (h, w) from the layer's output and its gradient, both (C, h, w)."""
@@ -49,7 +49,7 @@ class GradCam(ClassActivationMap):
     version: ClassVar[int] = 2
 
     def coarse(self, activation: Tensor, gradient: Tensor) -> Tensor:
-        return _weighted(gradient.mean((1, 2)), activation)
+        return _weighted_sum(gradient.mean((1, 2)), activation)
 
 
 @parameters
@@ -110,7 +110,7 @@ class GradCamPlusPlus(ClassActivationMap):
         else:
             # The square is cancelled, for it would vanish in single precision.
             share = 1 / (2 + total * gradient)
-        return _weighted((gradient.relu() * share.where(gradient > 0, 0)).sum((1, 2)), activation)
+        return _weighted_sum((gradient.relu() * share.where(gradient > 0, 0)).sum((1, 2)), activation)
 
 
 @parameters
@@ -127,7 +127,7 @@ class XGradCam(ClassActivationMap):
     def coarse(self, activation: Tensor, gradient: Tensor) -> Tensor:
         total = activation.sum((1, 2))
         weights = (gradient * activation).sum((1, 2)) / total
-        return _weighted(weights.where(total != 0, 0), activation)
+        return _weighted_sum(weights.where(total != 0, 0), activation)
 
 
 @parameters
@@ -142,6 +142,6 @@ class LayerCam(ClassActivationMap):
         return (gradient.relu() * activation).sum(0).relu()
 
 
-def _weighted(weights: Tensor, activation: Tensor) -> Tensor:
+def _weighted_sum(weights: Tensor, activation: Tensor) -> Tensor:
     """Maps (C, h, w) summed with weights (C,), negative values set to 0."""
     return (weights[:, None, None] * activation).sum(0).relu()

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stimuli.explainers.layers.base import LayerMethod
-from stimuli.explainers.maps import enlarged, pixel_map
+from stimuli.explainers.maps import enlarge_map, pixel_map
 from stimuli.planner.asks import LayerScores, Scores, Steps
 from stimuli.planner.values import Subject, Trace
-from stimuli.planner.variants import Weighted, digest
+from stimuli.planner.variants import MaskedPictures, digest
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import LATER, parameters
 from stimuli.types import PixelAttribution
@@ -64,11 +64,11 @@ class ScoreCam(LayerMethod):
 
         def masks(places: Sequence[int], image: Tensor) -> Tensor:
             chosen = list(places)
-            fine = _scaled(_fine(activation[chosen], image, is_aligned=self.masks == "grad-cam"))
+            fine = _scale_maps(_fine(activation[chosen], image, is_aligned=self.masks == "grad-cam"))
             return fine.where(~is_flat[chosen, None, None], 0).to(image.device)
 
-        ground = _subtracted(predictor) if self.masks == "grad-cam" else None
-        logits = yield Scores(Weighted(_names(activation, is_flat), masks, ground))
+        ground = _zero_colour(predictor) if self.masks == "grad-cam" else None
+        logits = yield Scores(MaskedPictures(_names(activation, is_flat), masks, ground))
         shares = np.exp(logits - logits.max())
         return _weighted_map(shares / shares.sum(), activation, subject)
 
@@ -96,18 +96,20 @@ class AblationCam(LayerMethod):
         falls = (traced.gradients[name].double() * activation.double()).sum((1, 2)).cpu().numpy()
         groups, alone = _groups(subject, len(falls)), _alone(subject, falls)
         kept = np.concatenate([groups, _all_but(alone, len(falls))])
-        scores = yield LayerScores(name, Kept(kept))
+        scores = yield LayerScores(name, ChannelSubsets(kept))
         is_linear = _is_linear(scores, kept, falls, float(subject.explained(traced.logits)))
         if not is_linear:
             falls[alone] = scores[0] - scores[len(groups) :]
             rest = np.setdiff1d(np.arange(len(falls)), alone)
             if len(rest):
-                falls[rest] = scores[0] - (yield LayerScores(name, Kept(_all_but(rest, len(falls)))))
+                falls[rest] = scores[0] - (
+                    yield LayerScores(name, ChannelSubsets(_all_but(rest, len(falls))))
+                )
         return _weighted_map(falls, activation, subject, {"closed_form": float(is_linear)})
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class ChannelSubsets:
     """A layer's output with some channels set to 0: `kept` bool (n, C) says which stay."""
 
     kept: NDArray[np.bool_]
@@ -182,13 +184,13 @@ def _flat(activation: Tensor) -> Tensor:
 
 def _names(activation: Tensor, is_flat: Tensor) -> list[Hashable]:
     """Equal names for channels (C, h, w) whose masks are equal."""
-    scaled = _scaled(activation).cpu().numpy()
+    scaled = _scale_maps(activation).cpu().numpy()
     return [
         "empty" if flat else digest(channel) for channel, flat in zip(scaled, is_flat.tolist(), strict=True)
     ]
 
 
-def _scaled(maps: Tensor) -> Tensor:
+def _scale_maps(maps: Tensor) -> Tensor:
     """Maps (n, h, w) brought to 0-1 by their own range."""
     low = maps.amin((1, 2), keepdim=True)
     return (maps - low) / (maps.amax((1, 2), keepdim=True) - low).clamp(min=1e-30)
@@ -202,7 +204,7 @@ def _fine(maps: Tensor, image: Tensor, *, is_aligned: bool) -> Tensor:
     return functional.interpolate(maps[:, None], size=size, mode="bilinear", align_corners=is_aligned)[:, 0]
 
 
-def _subtracted(predictor: ImagePredictor) -> tuple[float, ...]:
+def _zero_colour(predictor: ImagePredictor) -> tuple[float, ...]:
     """The colour that the network's normalisation maps to 0; black if it has none."""
     mean = getattr(predictor.module, "mean", None)
     return (0.0, 0.0, 0.0) if mean is None else tuple(mean.flatten().tolist())
@@ -215,4 +217,4 @@ def _weighted_map(
 
     shares = torch.from_numpy(np.ascontiguousarray(weights)).to(activation)
     coarse = (shares[:, None, None] * activation).sum(0).relu()
-    return pixel_map(enlarged(coarse, subject.pixels), signed=False, checks=checks)
+    return pixel_map(enlarge_map(coarse, subject.pixels), signed=False, checks=checks)

@@ -11,7 +11,7 @@ from pydantic import Field
 from stimuli.errors import BadSpec, NotApplicable
 from stimuli.explainers.layers.base import LayerMethod
 from stimuli.explainers.layers.cam import ClassActivationMap
-from stimuli.explainers.maps import enlarged, pixel_map
+from stimuli.explainers.maps import enlarge_map, pixel_map
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject, Trace
 from stimuli.predictors.interface import ImagePredictor
@@ -57,7 +57,7 @@ class EigenCam(LayerMethod):
         traced = yield Trace(layers=(name,))
         component = first_component(traced.activations[name], self.sign)
         coarse = component if self.signed else component.relu()
-        return pixel_map(enlarged(coarse, subject.pixels), signed=self.has_sign())
+        return pixel_map(enlarge_map(coarse, subject.pixels), signed=self.has_sign())
 
 
 @parameters
@@ -127,7 +127,7 @@ class DeepFeatureFactorization(LayerMethod):
         channels, places = factors(values, self.components)
         missing = np.square(values - channels @ places).sum() / max(np.square(values).sum(), 1e-300)
         coarse = torch.from_numpy(places[self.shown].astype(np.float32)).view(activation.shape[1:])
-        fine = enlarged(coarse, subject.pixels)
+        fine = enlarge_map(coarse, subject.pixels)
         return pixel_map(fine, signed=False, checks={"left_out": float(missing)})
 
 
@@ -149,14 +149,14 @@ def first_component(values: Tensor, sign: ComponentSign = "largest") -> Tensor:
         component = torch.linalg.eigh(rows @ rows.T)[1][:, -1] @ rows
     is_reversed = -component.min() > component.max()
     if sign == "grad-cam":
-        is_reversed = float(component @ _decomposed(values)) < 0
+        is_reversed = float(component @ _project_by_svd(values)) < 0
     if is_reversed:
         component = -component
     coarse: Tensor = component.view(values.shape[1:]).float()
     return coarse
 
 
-def _decomposed(values: Tensor) -> Tensor:
+def _project_by_svd(values: Tensor) -> Tensor:
     """The same projection by pytorch-grad-cam's steps, its sign as LAPACK returns it; float64 (h * w,)."""
     import torch
 

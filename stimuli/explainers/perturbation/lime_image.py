@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.base import AnyImage, follow_output
+from stimuli.explainers.base import AnyImage, OfOutput
 from stimuli.explainers.maps import says_nothing
-from stimuli.explainers.perturbation.segments import Segmentation, segment_means, segmented
+from stimuli.explainers.perturbation.segments import Segmentation, segment_means, segment_picture
 from stimuli.explainers.perturbation.surrogate import Floats, cosine_kernel, fit_share, ridge
-from stimuli.planner.asks import Output, Scores, Steps
-from stimuli.planner.values import Operator, Subject
+from stimuli.planner.asks import Scores, Steps
+from stimuli.planner.values import Subject
 from stimuli.planner.variants import Cells, Fill
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import LATER, parameters
@@ -27,7 +27,7 @@ COMPARED = 5
 
 
 @parameters
-class LimeImage(AnyImage):
+class LimeImage(OfOutput, AnyImage):
     """Every pixel has the weight of its segment in a linear model of the score. Signed.
 
     `samples` copies keep each segment with probability 1/2 (the first keeps all) and hide the rest by `fill`:
@@ -59,26 +59,23 @@ class LimeImage(AnyImage):
     stability: Annotated[int, Field(ge=0, le=20)] = 0
     levels: Annotated[Literal["weights", "three"], LATER] = "weights"
 
-    def follow(self, operator: Operator) -> None:
-        """NotApplicable unless `output` is that number."""
-        follow_output("LimeImage", self.output, operator)
-
     def has_sign(self) -> bool:
         return self.levels == "weights"
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         picture = subject.pixels.detach().cpu().numpy().transpose(1, 2, 0)
-        cells = segmented(picture, self.segmentation, self.segments)
+        cells = segment_picture(picture, self.segmentation, self.segments)
         if not cells.any():
             raise NotApplicable(
                 f"LimeImage: {self.segmentation!r} finds a single segment in this picture, so nothing can be "
                 "hidden: set segmentation = 'grid-1'"
             )
         fill: Fill = 0.0 if self.fill == "black" else segment_means(picture, cells)
-        kept = [self._kept(subject, number, int(cells.max()) + 1) for number in range(1 + self.stability)]
-        output: Output = "logit" if self.output == "logit" else "probability"
-        scores = yield Scores(Cells(cells, np.concatenate(kept), fill), output)
-        if says_nothing(scores, output):
+        kept = [
+            self._draw_samples(subject, number, int(cells.max()) + 1) for number in range(1 + self.stability)
+        ]
+        scores = yield Scores(Cells(cells, np.concatenate(kept), fill), self.output)
+        if says_nothing(scores, self.output):
             scores = np.zeros_like(scores)
         models = [
             self._weights(some, said) for some, said in zip(kept, np.split(scores, len(kept)), strict=True)
@@ -99,7 +96,7 @@ class LimeImage(AnyImage):
         values = weights[cells].astype(np.float32)
         return PixelAttribution(values, signed=self.has_sign(), checks=checks)
 
-    def _kept(self, subject: Subject, number: int, count: int) -> NDArray[np.bool_]:
+    def _draw_samples(self, subject: Subject, number: int, count: int) -> NDArray[np.bool_]:
         kept = subject.draws("lime", number).integers(0, 2, (self.samples, count)).astype(bool)
         kept[0] = True
         return kept

@@ -64,7 +64,7 @@ class Occlusion(AnyImage):
         least = 0.0 if subject.operator == "probability" else 1.0
         falls = number - scores
         falls[np.abs(falls) <= ROUNDING * max(abs(number), least)] = 0.0
-        total, cover = _spread(corners, patch, falls, (height, width))
+        total, cover = _spread_falls(corners, patch, falls, (height, width))
         values = total / np.maximum(cover, 1) if self.overlaps == "mean" else total
         return PixelAttribution(values.astype(np.float32), signed=self.has_sign())
 
@@ -79,7 +79,7 @@ class Occlusion(AnyImage):
         return patch, stride
 
 
-def _spread(
+def _spread_falls(
     corners: list[tuple[int, int]], patch: int, falls: Floats, size: tuple[int, int]
 ) -> tuple[Floats, Floats]:
     """Per pixel the sum of the falls of the squares over it, and how many squares those are, (H, W).

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from stimuli.explainers.base import AnyImage, follow_output
+from stimuli.explainers.base import AnyImage, OfOutput
 from stimuli.explainers.maps import says_nothing
-from stimuli.planner.asks import Output, Scores, Steps
-from stimuli.planner.values import Floats, Operator, Subject, counted_generator
-from stimuli.planner.variants import Weighted
+from stimuli.planner.asks import Scores, Steps
+from stimuli.planner.values import Floats, Subject, counted_generator
+from stimuli.planner.variants import MaskedPictures
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import parameters
 from stimuli.types import PixelAttribution
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @parameters
-class Rise(AnyImage):
+class Rise(OfOutput, AnyImage):
     """Per pixel the mean score of the picture behind random masks, counted by how far they show the pixel.
 
     Each of `masks` masks is a grid of `grid` x `grid` cells, kept with probability `keep` and else dark,
@@ -46,21 +46,16 @@ class Rise(AnyImage):
     keep: Annotated[float, Field(ge=0.05, le=0.95)] = 0.5
     output: Literal["probability", "logit"] = "probability"
 
-    def follow(self, operator: Operator) -> None:
-        """NotApplicable unless `output` is that number."""
-        follow_output("Rise", self.output, operator)
-
     def has_sign(self) -> bool:
         return self.output == "logit"
 
     def explain(self, predictor: ImagePredictor, subject: Subject) -> Steps:
         height, width = (int(side) for side in subject.pixels.shape[1:])
         bank = mask_bank(subject.seed, self.masks, self.grid, self.keep, height, width)
-        output: Output = "logit" if self.output == "logit" else "probability"
-        scores = yield Scores(Weighted(bank.names, bank.masks), output)
+        scores = yield Scores(MaskedPictures(bank.names, bank.masks), self.output)
         mean = float(scores.mean())
         values = np.full((height, width), mean)
-        if not says_nothing(scores, output):
+        if not says_nothing(scores, self.output):
             # The mean is taken off first, so that rounding does not grow with it.
             seen, gains = bank.seen, bank.weighed(scores - mean)
             values += np.divide(gains, seen, np.zeros_like(seen), where=seen > 0)

@@ -14,7 +14,7 @@ Segmentation = Literal["quickshift-1", "slic-1", "grid-1"]
 """The ways to cut a picture, the usual one first."""
 
 
-def segmented(picture: NDArray[np.float32], way: Segmentation, count: int) -> Segments:
+def segment_picture(picture: NDArray[np.float32], way: Segmentation, count: int) -> Segments:
     """The segment of each pixel, int64 (H, W), for a picture float32 (H, W, 3) in 0-1.
 
     "quickshift-1" follows colour edges, with lime's settings (kernel 4, distance 200, colour weight 0.2), and

@@ -13,6 +13,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from stimuli.datasets.file_names import Names
 from stimuli.errors import BadSpec
 from stimuli.explainers import RECORDED
 from stimuli.explainers.base import Kind
@@ -24,7 +25,7 @@ from stimuli.store import Store
 from stimuli.store.files import keep_recorded
 from stimuli.types import Attribution, PixelAttribution, Progress, silent
 
-__all__ = ["Recorded", "ItemView", "record"]
+__all__ = ["RecordedParams", "ItemView", "record"]
 
 SENTENCES = ".txt"
 FITS: Mapping[str, tuple[Kind, ...]] = {
@@ -42,7 +43,7 @@ WORDS: Mapping[Kind, str] = {
 
 
 @parameters
-class Recorded:
+class RecordedParams:
     """Explanations made elsewhere, by item key: maps, token spans, concept weights, pictures or sentences.
 
     `path` is a folder of maps (`<item key>.npy`, `.npz`, `.png`) or of sentences (`<item key>.txt`), an .npz
@@ -81,8 +82,8 @@ def record(
     `known` are the keys of all items of the dataset. BadSpec for files that cannot be read or leave `folder`,
     an item without an explanation, an explanation of no known item, and one that does not fit its item.
     """
-    params = read_params(component, Recorded, "explainer")
-    held = _opened(params, folder)
+    params = read_params(component, RecordedParams, "explainer")
+    held = _named_by_items(_open_recordings(params, folder), known)
     modality = "text" if any(view.text for view in items.values()) else "image"
     if held.kind not in FITS[modality]:
         fitting = ", ".join(WORDS[kind] for kind in FITS[modality])
@@ -91,7 +92,7 @@ def record(
             f"{fitting}"
         )
     _check_keys(held, items, known)
-    signed = _signed(params, held, items)
+    signed = _has_signed_maps(params, held, items)
     stored: dict[str, Component] = {}
     for key, view in items.items():
         made = held.readers[key](view)
@@ -107,7 +108,7 @@ def record(
     return stored
 
 
-def _opened(params: Recorded, folder: Path) -> Recordings:
+def _open_recordings(params: RecordedParams, folder: Path) -> Recordings:
     files = Files(folder.resolve())
     root = files.inside(params.path, f'recorded path = "{params.path}"')
     kind: Kind = "image"
@@ -133,7 +134,22 @@ def _opened(params: Recorded, folder: Path) -> Recordings:
     return Recordings(kind, params.path, readers)
 
 
-def _signed(params: Recorded, held: Recordings, items: Mapping[str, ItemView]) -> bool:
+def _named_by_items(held: Recordings, known: Collection[str]) -> Recordings:
+    """With the items' own keys, for names that are written in other characters. BadSpec for two explanations
+    of one item."""
+    names, readers = Names(known), {}
+    for written, reader in held.readers.items():
+        key = names.find(written) or written
+        if key in readers:
+            raise BadSpec(
+                f'recorded "{held.path}": two explanations are of item "{key}", for their names differ in '
+                "Unicode's form alone: keep one"
+            )
+        readers[key] = reader
+    return replace(held, readers=readers)
+
+
+def _has_signed_maps(params: RecordedParams, held: Recordings, items: Mapping[str, ItemView]) -> bool:
     """Whether the maps have a sign: as declared, else if any of them has a negative value."""
     if params.signed is not None or held.kind != "image":
         return bool(params.signed)

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from stimuli.errors import BadSpec
-from stimuli.explainers.recorded.base import ItemView, Readers, by_key, check_bytes, named
-from stimuli.render.heatmap import resized
+from stimuli.explainers.recorded.base import ItemView, Readers, by_key, check_bytes, name_file_faults
+from stimuli.render.heatmap import resize_field
 from stimuli.types import PixelAttribution
 
 MAX_BYTES = 16 * 2**20
@@ -84,7 +84,7 @@ def _npz_file(path: Path, what: str, resize: bool, view: ItemView) -> PixelAttri
 
 
 def _archive(path: Path, what: str) -> zipfile.ZipFile:
-    with named(f'"{what}"', SAVE, *PACKED):
+    with name_file_faults(f'"{what}"', SAVE, *PACKED):
         return zipfile.ZipFile(path)
 
 
@@ -98,20 +98,20 @@ def _member(
         size = f"{head.file_size:,} bytes"
         raise BadSpec(f'recorded "{what}" unpacks to {size}, the limit is {MAX_BYTES:,}: make it smaller')
     # Reading ends at the size that was just compared, however much is packed.
-    with named(f'"{what}"', SAVE, *PACKED), archive.open(member) as stream:
+    with name_file_faults(f'"{what}"', SAVE, *PACKED), archive.open(member) as stream:
         return _map(_array(stream, what, resize, view), what, view)
 
 
 def _array(stream: IO[bytes], what: str, resize: bool, view: ItemView) -> NDArray[Any]:
     """The array of an .npy stream, float32; its shape and type are compared before its numbers are read."""
-    with named(f'"{what}"', SAVE, *DAMAGED):
+    with name_file_faults(f'"{what}"', SAVE, *DAMAGED):
         head = npy.read_array_header_2_0 if npy.read_magic(stream) == (2, 0) else npy.read_array_header_1_0
         shape, by_columns, kind = head(stream)
     if kind.kind not in "fiub":
         raise BadSpec(f'recorded "{what}" holds values of type {kind}, not numbers: {SAVE}')
     _check_shape(shape, what, resize, view)
     wanted = kind.itemsize * shape[0] * shape[1]
-    with named(f'"{what}"', SAVE, *PACKED):
+    with name_file_faults(f'"{what}"', SAVE, *PACKED):
         data = stream.read(wanted + 1)
     if len(data) != wanted:
         raise BadSpec(f'recorded "{what}" does not hold the {wanted:,} bytes that its head announces: {SAVE}')
@@ -123,7 +123,10 @@ def _array(stream: IO[bytes], what: str, resize: bool, view: ItemView) -> NDArra
 def _png_file(path: Path, what: str, resize: bool, view: ItemView) -> PixelAttribution:
     """Grey levels as shares of white."""
     check_bytes(path, MAX_BYTES)
-    with named(f'"{what}"', "save it as a grey PNG", *PICTURES), Image.open(path, formats=["PNG"]) as picture:
+    with (
+        name_file_faults(f'"{what}"', "save it as a grey PNG", *PICTURES),
+        Image.open(path, formats=["PNG"]) as picture,
+    ):
         if picture.mode not in WHITE or "transparency" in picture.info:
             raise BadSpec(
                 f'recorded "{what}" is no grey picture (mode {picture.mode}): save the map itself with 8 or '
@@ -164,5 +167,5 @@ def _map(values: NDArray[Any], what: str, view: ItemView) -> PixelAttribution:
             f"{at[1]}: mend the map before saving"
         )
     if values.shape != (view.height, view.width):
-        values = resized(values, (view.width, view.height))
+        values = resize_field(values, (view.width, view.height))
     return PixelAttribution(values, signed=bool((values < 0).any()))

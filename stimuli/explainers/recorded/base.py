@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from stimuli.datasets.file_names import own_files
 from stimuli.errors import BadSpec
-from stimuli.types import Attribution
+from stimuli.types import Attribution, Span
 
 MAX_TABLE_BYTES = 64 * 2**20
 """Of a .csv or .json file: a table is read as a whole."""
@@ -16,11 +17,13 @@ MAX_TABLE_BYTES = 64 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class ItemView:
-    """The item that an explanation must fit: the size of the network's view (height, width), or the text."""
+    """The item that an explanation must fit: the size of the network's view (height, width), or the text, and
+    the spans of its units if the study declares some."""
 
     height: int = 0
     width: int = 0
     text: str = ""
+    units: tuple[Span, ...] | None = None
 
 
 Reader = Callable[[ItemView], Attribution]
@@ -49,13 +52,9 @@ class Files:
         return path
 
     def below(self, folder: Path) -> list[Path]:
-        """The files below a folder in alphabetical order, without hidden ones. BadSpec for a link that leads
+        """The files below a folder in alphabetical order, without foreign ones. BadSpec for a link that leads
         out of the study's folder, or if there is none."""
-        names = sorted(
-            path
-            for path in folder.rglob("*")
-            if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        )
+        names = own_files(folder)
         for path in names:
             self.inside(path.relative_to(self.root).as_posix(), f'recorded file "{path.name}"')
         if not names:
@@ -92,7 +91,7 @@ def check_bytes(path: Path, most: int) -> None:
 
 
 @contextmanager
-def named(what: str, remedy: str, *errors: type[BaseException]) -> Iterator[None]:
+def name_file_faults(what: str, remedy: str, *errors: type[BaseException]) -> Iterator[None]:
     """Tells a fault of a file as a BadSpec that names it."""
     try:
         yield

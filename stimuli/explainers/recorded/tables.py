@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -15,8 +13,8 @@ from unicodedata import normalize
 
 import numpy as np
 
-from stimuli.datasets.folder import read_picture
-from stimuli.errors import BadSpec
+from stimuli.datasets.picture_reader import read_picture
+from stimuli.errors import BadSpec, Faults
 from stimuli.explainers.base import Kind
 from stimuli.explainers.recorded.base import (
     MAX_TABLE_BYTES,
@@ -25,13 +23,14 @@ from stimuli.explainers.recorded.base import (
     Readers,
     by_key,
     check_bytes,
-    named,
+    name_file_faults,
 )
 from stimuli.render.bars import NAME_CHARS
-from stimuli.render.panels import PICTURES_MAX, shrunk
+from stimuli.render.picture_explanation import PICTURES_MAX, shrunk
 from stimuli.render.sentences import check_fits
 from stimuli.render.text_draw import legible_text
-from stimuli.types import ConceptAttribution, PictureExplanation, TextExplanation, TokenAttribution
+from stimuli.table_reader import TableError, read_table
+from stimuli.types import ConceptAttribution, PictureExplanation, Span, TextExplanation, TokenAttribution
 
 COLUMNS: Mapping[Kind, tuple[str, ...]] = {
     "concept": ("item", "concept", "value"),
@@ -85,7 +84,7 @@ def token_spans(path: Path) -> Readers:
     With "text" as well, that piece is compared with the item's.
     """
     check_bytes(path, MAX_TABLE_BYTES)
-    with named(f'"{path.name}"', "save it by json.dump", ValueError, RecursionError):
+    with name_file_faults(f'"{path.name}"', "save it by json.dump", ValueError, RecursionError):
         held = json.loads(path.read_bytes(), object_pairs_hook=_once, parse_constant=_no_number)
     if not isinstance(held, dict):
         raise BadSpec(f'recorded "{path.name}" is no JSON object: write one list of spans per item key')
@@ -95,20 +94,17 @@ def token_spans(path: Path) -> Readers:
 def _read(path: Path) -> tuple[list[str], Iterator[Line]]:
     """The heading of a table and its lines."""
     check_bytes(path, MAX_TABLE_BYTES)
-    with named(f'"{path.name}"', "save it as CSV in UTF-8", UnicodeDecodeError, csv.Error):
-        rows = list(csv.reader(io.StringIO(path.read_text("utf-8-sig"), newline=""), strict=True))
-    heading = [cell.strip() for cell in rows[0]] if rows else []
-    return heading, _lines(path, heading, rows[1:])
-
-
-def _lines(path: Path, heading: list[str], rows: list[list[str]]) -> Iterator[Line]:
-    for number, row in enumerate(rows, start=2):
-        if not any(cell.strip() for cell in row):
-            continue
-        line = Line(f"{path.name}, row {number}", dict(zip(heading, (c.strip() for c in row), strict=False)))
-        if len(row) != len(heading):
-            raise line.fault(f"{len(row)} cells were found, {len(heading)} are needed ({', '.join(heading)})")
-        yield line
+    try:
+        held = read_table(path)
+    except TableError as error:
+        raise BadSpec(f"recorded {str(error).removesuffix('.')}") from None
+    heading = [name.strip() for name in held.names]
+    rows = ((number, [cell.strip() for cell in row]) for number, row in held.rows())
+    return heading, (
+        Line(f"{path.name}, line {number}", dict(zip(heading, cells, strict=True)))
+        for number, cells in rows
+        if any(cells)
+    )
 
 
 def _concepts(rows: list[Line], view: ItemView) -> ConceptAttribution:
@@ -154,7 +150,7 @@ def _only_sentence(rows: list[Line], view: ItemView) -> TextExplanation:
 
 def _sentence_file(path: Path, view: ItemView) -> TextExplanation:
     check_bytes(path, MAX_TEXT_BYTES)
-    with named(f'"{path.name}"', "save it as text in UTF-8", UnicodeDecodeError):
+    with name_file_faults(f'"{path.name}"', "save it as text in UTF-8", UnicodeDecodeError):
         return _sentence(path.read_text("utf-8-sig"), f'recorded "{path.name}"')
 
 
@@ -173,40 +169,69 @@ def _legible(line: Line, column: str, longest: int) -> str:
 
 
 def _spans(spans: Any, where: str, view: ItemView) -> TokenAttribution:
+    """The spans and their weights. BadSpec that names all spans with a fault, by kind."""
     if not isinstance(spans, list) or not all(isinstance(span, dict) for span in spans):
         raise BadSpec(f'recorded {where}: a list of {{"start", "end", "weight"}} is needed')
-    read = [_span(span, where, view) for span in spans]
-    for (_, before, _), (start, _, _) in zip(read, read[1:], strict=False):
-        if start < before:
-            raise BadSpec(
-                f"recorded {where}: the span from {start} begins before the one that ends at {before}: write "
-                "spans in order and without overlap"
-            )
+    faults = Faults(f"recorded {where} has", "span")
+    read = [made for at, span in enumerate(spans, 1) if (made := _span(span, at, faults, view))]
+    for (start, end, _), (begin, stop, _) in zip(read, read[1:], strict=False):
+        if begin < start:
+            what, remedy = "before the one in front of it", "write spans in the order of the text"
+            faults.add(what, remedy, f"({begin}, {stop})")
+        elif begin < end:
+            what = "with characters of the one in front of it"
+            faults.add(what, "add up the weights of tokens that share characters", f"({begin}, {stop})")
+    faults.refuse()
+    if view.units is not None:
+        return _summed(read, view.units, faults)
     values = np.array([weight for _, _, weight in read], np.float32)
     return TokenAttribution(tuple((start, end) for start, end, _ in read), values)
 
 
-def _span(span: Mapping[str, Any], where: str, view: ItemView) -> tuple[int, int, float]:
+def _summed(read: list[tuple[int, int, float]], units: tuple[Span, ...], faults: Faults) -> TokenAttribution:
+    """The weights of the spans, added up by unit; what belongs to none is the check `left_out`. BadSpec for
+    spans over several units: another condition marks these apart.
+    """
+    values, left_out = np.zeros(len(units)), 0.0
+    for start, end, weight in read:
+        touched = [at for at, unit in enumerate(units) if start < unit[1] and unit[0] < end]
+        if len(touched) > 1:
+            remedy = "cut them at the edges of units, which study_check --items writes beside each text"
+            faults.add("over several units of the study", remedy, f"({start}, {end})")
+        elif touched:
+            values[touched[0]] += weight
+        else:
+            left_out += weight
+    faults.refuse()
+    return TokenAttribution(units, values.astype(np.float32), {"left_out": left_out})
+
+
+def _span(
+    span: Mapping[str, Any], number: int, faults: Faults, view: ItemView
+) -> tuple[int, int, float] | None:
+    """Start, end and weight of the span at place `number`, from 1; None, and a fault, if they are none."""
     if not SPAN <= set(span) <= SPAN | {"text"}:
-        raise BadSpec(
-            f"recorded {where}: a span has the keys {', '.join(sorted(map(str, span)))}; start, end, weight, "
-            "and text if you like, are needed"
-        )
+        has = ", ".join(sorted(map(str, span)))
+        what = "with other keys than start, end, weight, and text if you like"
+        faults.add(what, "write these", f"the {number}.", has)
+        return None
     start, end, weight = span["start"], span["end"], span["weight"]
-    is_place = all(type(place) is int for place in (start, end)) and 0 <= start < end <= len(view.text)
-    if not is_place:
-        raise BadSpec(
-            f"recorded {where}: the span ({start}, {end}) does not lie in a text of {len(view.text)} "
-            "characters: count characters of the text in Unicode NFC, from 0, the end excluded"
-        )
+    place = f"({start}, {end})"
+    if not all(type(at) is int for at in (start, end)) or not 0 <= start <= end <= len(view.text):
+        remedy = "count characters of the text in Unicode NFC, from 0, the end excluded"
+        faults.add(f"outside a text of {len(view.text):,} characters", remedy, place)
+        return None
+    if start == end:
+        remedy = "leave out the marks of start and end, and tokens of no width"
+        faults.add("without characters", remedy, place)
+        return None
     if type(weight) not in (int, float) or not _is_finite(weight):
-        raise BadSpec(f"recorded {where}: weight = {weight!r} is no finite number")
+        faults.add("whose weight is no finite number", "give it one", place, f"{weight!r}")
+        return None
     piece = view.text[start:end]
     if normalize("NFC", str(span.get("text", piece))) != piece:
-        raise BadSpec(
-            f"recorded {where}: the span ({start}, {end}) is said to be {span['text']!r}, but the item has "
-            f"{piece!r} there: count characters of the text in Unicode NFC"
-        )
+        remedy = "count characters of the text in Unicode NFC"
+        faults.add("with another text than the item's", remedy, place, f"{span['text']!r}, not {piece!r}")
     return start, end, float(weight)
 
 

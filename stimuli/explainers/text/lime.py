@@ -14,7 +14,7 @@ from numpy.random import RandomState  # the package's generator; one of our own 
 from numpy.typing import NDArray
 
 from stimuli.explainers.perturbation.surrogate import cosine_kernel, fit_share, ridge
-from stimuli.explainers.text.words import says_nothing
+from stimuli.explainers.text.removable_words import says_nothing
 
 Floats = NDArray[np.float64]
 Kept = NDArray[np.bool_]
@@ -27,7 +27,7 @@ GREEDY_MAX = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class LinearFit:
     """`values` float64 (features,), 0 for those not chosen; `chosen` in the order of choice; `share` of the
     weighted variance that the linear model explains.
     """
@@ -50,14 +50,14 @@ def drawn_rows(features: int, samples: int, seed: int) -> Kept:
     return rows
 
 
-def fit_words(rows: Kept, targets: Floats, top: int, kernel_width: float, selection: Selection) -> Fit:
+def fit_words(rows: Kept, targets: Floats, top: int, kernel_width: float, selection: Selection) -> LinearFit:
     """The linear model around the text, on at most `top` features.
 
     `rows` bool (n, features), `targets` float64 (n,). Targets that are equal but for rounding have no
     explanation: nothing is chosen, and the share is 0.
     """
     if says_nothing(targets):
-        return Fit(np.zeros(rows.shape[1]), (), 0.0)
+        return LinearFit(np.zeros(rows.shape[1]), (), 0.0)
     weights = cosine_kernel(rows, kernel_width, KERNEL_SCALE)
     design = rows.astype(np.float64)
     greedy = selection == "forward_selection" or (selection == "auto" and top <= GREEDY_MAX)
@@ -66,7 +66,7 @@ def fit_words(rows: Kept, targets: Floats, top: int, kernel_width: float, select
     coefficients = ridge(part, targets, weights, RIDGE)
     values = np.zeros(design.shape[1])
     values[chosen] = coefficients
-    return Fit(values, tuple(chosen), fit_share(part, targets, weights, coefficients))
+    return LinearFit(values, tuple(chosen), fit_share(part, targets, weights, coefficients))
 
 
 def highest_weights(design: Floats, targets: Floats, weights: Floats, top: int) -> list[int]:

@@ -1,7 +1,8 @@
 """Methods that say which words of a text a decision rests on.
 
 What is explained is the subject's target, which studies set to the predicted class. Values are signed, one
-per word of the text (see `words` of the predictor); words that are not marked have 0.
+per word of the text (see `words` of the predictor), or per unit if the study declares units; those that are
+not marked have 0.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from pydantic import Field
 
 from stimuli.errors import NotApplicable
 from stimuli.explainers.base import Kind, follow_output
-from stimuli.explainers.controls.inner import OfMethod
+from stimuli.explainers.controls.inner_method import OfMethod
 from stimuli.explainers.text.lime import agreement, drawn_rows, fit_words
+from stimuli.explainers.text.removable_words import Span, Words, largest, says_nothing, scatter_values
 from stimuli.explainers.text.shapley import all_coalitions, drawn_coalitions
-from stimuli.explainers.text.words import Span, Words, largest, says_nothing, scattered
 from stimuli.planner.asks import Steps, TextGradient, TextScores
-from stimuli.planner.values import Floats, Operator, Subject, TextTraced
+from stimuli.planner.values import Floats, Operator, Subject, TextTrace
 from stimuli.registry import parameters
 from stimuli.types import TokenAttribution
 
@@ -31,6 +32,11 @@ class HasWords(Protocol):
     """A text predictor, as far as these methods ask it themselves."""
 
     def words(self, text: str) -> tuple[Span, ...]: ...
+
+
+def units_of(predictor: HasWords, subject: Subject) -> tuple[Span, ...]:
+    """What can be marked of the subject: the units that its study declares, else the predictor's words."""
+    return predictor.words(subject.text) if subject.units is None else subject.units
 
 
 class AnyText:
@@ -86,7 +92,7 @@ class LimeText(AnyText):
 
     def explain(self, predictor: HasWords, subject: Subject) -> Steps:
         mask = "" if self.bow else self.mask_word
-        words = Words(subject.text, predictor.words(subject.text), together=self.bow, mask=mask)
+        words = Words(subject.text, units_of(predictor, subject), together=self.bow, mask=mask)
         if not words.count:
             return words.attribution([], {})
         runs = [
@@ -141,7 +147,7 @@ class ShapText(AnyText):
 
     def explain(self, predictor: HasWords, subject: Subject) -> Steps:
         mask = self.mask_word if self.hidden == "masked" else ""
-        words = Words(subject.text, predictor.words(subject.text), mask=mask)
+        words = Words(subject.text, units_of(predictor, subject), mask=mask)
         if not words.count:
             return words.attribution([], {})
         if words.count <= self.exact_words:
@@ -176,23 +182,27 @@ class InputGradientText(AnyText):
     """Gradient of the explained number times the embedding, summed over the channels and tokens of a word.
     Signed.
 
-    Marks that belong to no word are left out. `top` marks the strongest words only; 0 marks all. [Shrikumar
-    et al. 2016; Denil et al. 2014]
+    Marks that belong to no word are left out; with declared units the check `left_out` is what they add up
+    to, so that it and the values of all units are the sum of all tokens. `top` marks the strongest words
+    only; 0 marks all. [Shrikumar et al. 2016; Denil et al. 2014]
     """
 
     version: ClassVar[int] = 2
     top: Annotated[int, Field(ge=0, le=1000)] = 0
 
     def explain(self, predictor: HasWords, subject: Subject) -> Steps:
-        words = Words(subject.text, predictor.words(subject.text))
-        traced: TextTraced = yield TextGradient()
+        words = Words(subject.text, units_of(predictor, subject))
+        traced: TextTrace = yield TextGradient()
         products = (traced.gradients.astype(np.float64) * traced.embeddings).sum(1)
-        values = np.zeros(words.count)
+        values, left_out = np.zeros(words.count), 0.0
         for span, product in zip(traced.spans, products, strict=True):
             at = _word_of(span, words.spans)
-            if at is not None:
+            if at is None:
+                left_out += float(product)
+            else:
                 values[at] += product
-        return words.attribution(largest(values, self.top), {})
+        checks = {} if subject.units is None else {"left_out": left_out}
+        return words.attribution(largest(values, self.top), checks)
 
 
 def _word_of(token: Span, words: Sequence[Span]) -> int | None:
@@ -222,5 +232,5 @@ class RandomText(OfMethod):
 
     def explain(self, predictor: HasWords, subject: Subject) -> Steps:
         source: TokenAttribution = yield from self.method.explain(predictor, subject)
-        values = scattered(subject.text, source.spans, source.values, subject.draws("random text"))
+        values = scatter_values(subject.text, source.spans, source.values, subject.draws("random text"))
         return TokenAttribution(source.spans, values)

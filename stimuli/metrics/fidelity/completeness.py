@@ -7,14 +7,13 @@ from typing import ClassVar, Literal
 
 from stimuli.errors import NotApplicable
 from stimuli.explainers import is_colour_mean, is_recorded
-from stimuli.explainers.base import Kind
-from stimuli.metrics.base import Better, Measured, Scored
-from stimuli.metrics.fidelity.changes import baseline_fill, importance
+from stimuli.metrics.base import Better, MetricValue, PictureMetric
 from stimuli.metrics.fidelity.faithfulness import CHANNELS
-from stimuli.planner.asks import Output, Scores, Steps
+from stimuli.metrics.fidelity.importance_and_fill import baseline_fill, importance
+from stimuli.planner.asks import Scores, Steps
 from stimuli.planner.ranking import most_important_first
 from stimuli.planner.values import Subject
-from stimuli.planner.variants import Ranked
+from stimuli.planner.variants import PixelReplacements
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import parameters
 from stimuli.spec import Component
@@ -25,7 +24,7 @@ ROUNDING = 1e-6
 
 
 @parameters
-class Completeness:
+class Completeness(PictureMetric):
     """How far the sum of the map is from the score of the picture less that of its `baseline`, as a share of
     that difference; 0 is complete, lower is better. [Sundararajan et al. 2017; Bach et al. 2015]
 
@@ -41,8 +40,6 @@ class Completeness:
     version: ClassVar[int] = 1
     unit: ClassVar[str] = "share of the change"
     better: ClassVar[Better] = "lower"
-    kinds: ClassVar[tuple[Kind, ...]] = ("image",)
-    scores: ClassVar[Scored] = "method"
     baseline: Literal["black", "mean", "grey", "blur"] = "black"
     score: Literal["logit", "probability"] = "logit"
     colours: Literal["method", "mean", "sum"] = "method"
@@ -66,9 +63,8 @@ class Completeness:
                 "completeness does not know this method: set colours to what its values are, 'sum' or 'mean'"
             )
         fill = baseline_fill(subject, self.baseline)
-        output: Output = "logit" if self.score == "logit" else "probability"
-        ends = Ranked(most_important_first(values), (0, values.size), fill)
-        whole, hidden = yield Scores(ends, output)
+        ends = PixelReplacements(most_important_first(values), (0, values.size), fill)
+        whole, hidden = yield Scores(ends, self.score)
         change = float(whole - hidden)
         least = 1.0 if self.score == "logit" and subject.operator != "probability" else 0.0
         if abs(change) <= ROUNDING * max(abs(float(whole)), least):
@@ -77,4 +73,4 @@ class Completeness:
                 f"{self.baseline} baseline have the same: choose another baseline"
             )
         total = float(values.sum()) * (CHANNELS if self.colours == "mean" else 1)
-        return Measured(abs(total - change) / abs(change), {"sum": total, "change": change})
+        return MetricValue(abs(total - change) / abs(change), {"sum": total, "change": change})

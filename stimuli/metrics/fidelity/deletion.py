@@ -7,20 +7,19 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from stimuli.explainers.base import Kind
-from stimuli.metrics.base import Better, Measured, Scored
-from stimuli.metrics.fidelity.changes import baseline_fill, importance, tied_share
+from stimuli.metrics.base import Better, MetricValue, PictureMetric, Scored
+from stimuli.metrics.fidelity.importance_and_fill import baseline_fill, importance, tied_share
 from stimuli.planner.asks import Scores, Steps
 from stimuli.planner.ranking import most_important_first
 from stimuli.planner.values import Floats, Subject
-from stimuli.planner.variants import Ranked
+from stimuli.planner.variants import PixelReplacements
 from stimuli.predictors.interface import ImagePredictor
 from stimuli.registry import parameters
 from stimuli.types import Attribution
 
 
 @parameters
-class Deletion:
+class Deletion(PictureMetric):
     """Area under the deletion curve; lower is more faithful. 1 - Deletion is what [Colin et al. 2022] call
     faithfulness. [Petsiuk et al. 2018]
 
@@ -39,8 +38,6 @@ class Deletion:
     version: ClassVar[int] = 2
     unit: ClassVar[str] = "mean score"
     better: ClassVar[Better] = "lower"
-    kinds: ClassVar[tuple[Kind, ...]] = ("image",)
-    scores: ClassVar[Scored] = "method"
     inserts: ClassVar[bool] = False
     steps: Annotated[int, Field(ge=1, le=5000)] = 10
     pixels_per_step: Annotated[int, Field(ge=0, le=1_000_000)] = 0
@@ -52,13 +49,13 @@ class Deletion:
         """Ask for the states of the curve; return the area as a Measured."""
         values = importance(attribution, subject, absolute=self.absolute)
         counts = state_counts(values.size, self.steps, self.pixels_per_step)
-        ranked = Ranked(
+        ranked = PixelReplacements(
             most_important_first(values), counts, baseline_fill(subject, self.baseline), self.inserts
         )
-        scores = yield Scores(ranked, "logit" if self.score == "logit" else "probability")
+        scores = yield Scores(ranked, self.score)
         shares = np.asarray(counts) / values.size
         details = {"curve": scores.tolist(), "shares": shares.tolist(), "tied": tied_share(values)}
-        return Measured(trapezoid(scores, shares), details)
+        return MetricValue(trapezoid(scores, shares), details)
 
 
 @parameters

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from stimuli.errors import BadSpec, NotApplicable
-from stimuli.explainers.base import Kind
-from stimuli.metrics.base import Better, Measured, Scored
-from stimuli.metrics.correlation import product, standardised
-from stimuli.metrics.fidelity.changes import baseline_fill, importance
-from stimuli.planner.asks import Output, Scores, Steps
+from stimuli.metrics.base import Better, MetricValue, PictureMetric
+from stimuli.metrics.correlation import product, standardise_values
+from stimuli.metrics.fidelity.importance_and_fill import baseline_fill, importance
+from stimuli.planner.asks import Scores, Steps
 from stimuli.planner.values import Floats, Subject, counted_generator
 from stimuli.planner.variants import Cells, Fill, OnPath, digest, fill_name, filling
 from stimuli.predictors.interface import ImagePredictor
@@ -33,7 +32,7 @@ DRAWS_MAX = 20_000_000
 
 
 @parameters
-class FaithfulnessCorrelation:
+class FaithfulnessCorrelation(PictureMetric):
     """Pearson correlation between what hiding random features does to the score and the sum of the map over
     them; higher is more faithful. [Bhatt et al. 2020]
 
@@ -51,8 +50,6 @@ class FaithfulnessCorrelation:
     version: ClassVar[int] = 1
     unit: ClassVar[str] = "correlation"
     better: ClassVar[Better] = "higher"
-    kinds: ClassVar[tuple[Kind, ...]] = ("image",)
-    scores: ClassVar[Scored] = "method"
     runs: Annotated[int, Field(ge=3, le=10_000)] = 100
     subset: Annotated[int, Field(ge=1, le=1_000_000)] = 224
     features: Literal["scalars", "pixels"] = "scalars"
@@ -78,16 +75,15 @@ class FaithfulnessCorrelation:
                 f"{self.features}: set subset below that"
             )
         chosen = random_subsets(subject.seed, count, self.subset, self.runs)
-        hidden = Replaced(chosen, baseline_fill(subject, self.baseline), by_scalars)
-        output: Output = "logit" if self.score == "logit" else "probability"
-        (whole,), scores = yield (Scores(OnPath((1.0,), 0.0), output), Scores(hidden, output))
+        hidden = FeatureReplacements(chosen, baseline_fill(subject, self.baseline), by_scalars)
+        (whole,), scores = yield (Scores(OnPath((1.0,), 0.0), self.score), Scores(hidden, self.score))
         sums = values.ravel()[chosen % values.size].sum(1)
         details = {"subsets": self.runs, "hidden_share": self.subset / count}
-        return Measured(correlated(sums, whole - scores, "pearson"), details)
+        return MetricValue(correlation_of(sums, whole - scores, "pearson"), details)
 
 
 @parameters
-class MuFidelity:
+class MuFidelity(PictureMetric):
     """Spearman correlation between what hiding random cells of a grid does to the score and the sum of the
     map over them; higher is more faithful. [Bhatt et al. 2020; Fel et al. 2022]
 
@@ -99,8 +95,6 @@ class MuFidelity:
     version: ClassVar[int] = 1
     unit: ClassVar[str] = "correlation"
     better: ClassVar[Better] = "higher"
-    kinds: ClassVar[tuple[Kind, ...]] = ("image",)
-    scores: ClassVar[Scored] = "method"
     grid: Annotated[int, Field(ge=2, le=64)] = 9
     masked_share: Annotated[float, Field(ge=0.01, le=0.99)] = 0.2
     subsets: Annotated[int, Field(ge=3, le=10_000)] = 200
@@ -126,16 +120,15 @@ class MuFidelity:
         kept = np.ones((self.subsets, count), bool)
         np.put_along_axis(kept, chosen, False, 1)
         hidden = Cells(cells, kept, baseline_fill(subject, self.baseline))
-        output: Output = "logit" if self.score == "logit" else "probability"
-        (whole,), scores = yield (Scores(OnPath((1.0,), 0.0), output), Scores(hidden, output))
+        (whole,), scores = yield (Scores(OnPath((1.0,), 0.0), self.score), Scores(hidden, self.score))
         of_cell = np.bincount(cells.ravel(), values.ravel(), count)
         sums = of_cell[np.sort(chosen, 1)].sum(1)
         details = {"subsets": self.subsets, "hidden_share": masked / count}
-        return Measured(correlated(sums, whole - scores, "spearman"), details)
+        return MetricValue(correlation_of(sums, whole - scores, "spearman"), details)
 
 
 @dataclass(frozen=True, eq=False)
-class Replaced:
+class FeatureReplacements:
     """Copies in which the features `chosen`, int (n, k), take the value that they have in `fill`.
 
     Features are flat indices of colour values (3 * H * W) with `by_scalars`, else of pixels (H * W).
@@ -185,9 +178,12 @@ def grid_cells(height: int, width: int, grid: int) -> Places:
     return np.asarray(rows[:, None] * grid + columns, np.int64)
 
 
-def correlated(sums: Floats, falls: Floats, correlation: str) -> float:
+def correlation_of(sums: Floats, falls: Floats, correlation: str) -> float:
     """The correlation of two rows (n,), -1 to 1; NotApplicable if one of them is constant."""
-    standard_sums, standard_falls = standardised(sums, correlation), standardised(falls, correlation)
+    standard_sums, standard_falls = (
+        standardise_values(sums, correlation),
+        standardise_values(falls, correlation),
+    )
     if standard_sums is None:
         raise NotApplicable("the correlation is not defined: the map gives every hidden subset the same sum")
     if standard_falls is None:

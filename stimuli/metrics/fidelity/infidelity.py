@@ -9,11 +9,16 @@ import numpy as np
 from pydantic import Field
 
 from stimuli.errors import NotApplicable
-from stimuli.explainers.base import Kind
-from stimuli.metrics.base import Better, Measured, Scored
-from stimuli.metrics.fidelity.changes import baseline_fill, importance
-from stimuli.metrics.fidelity.faithfulness import DRAWS_MAX, Places, Replaced, correlated, random_subsets
-from stimuli.planner.asks import Output, Scores, Steps
+from stimuli.metrics.base import Better, MetricValue, PictureMetric
+from stimuli.metrics.fidelity.faithfulness import (
+    DRAWS_MAX,
+    FeatureReplacements,
+    Places,
+    correlation_of,
+    random_subsets,
+)
+from stimuli.metrics.fidelity.importance_and_fill import baseline_fill, importance
+from stimuli.planner.asks import Scores, Steps
 from stimuli.planner.values import Subject, counted_generator
 from stimuli.planner.variants import OnPath
 from stimuli.predictors.interface import ImagePredictor
@@ -22,7 +27,7 @@ from stimuli.types import Attribution
 
 
 @parameters
-class Infidelity:
+class Infidelity(PictureMetric):
     """Mean squared difference between what hiding a square does to the score and the sum of the map over it;
     lower is more faithful. [Yeh et al. 2019]
 
@@ -40,8 +45,6 @@ class Infidelity:
     version: ClassVar[int] = 1
     unit: ClassVar[str] = "squared score"
     better: ClassVar[Better] = "lower"
-    kinds: ClassVar[tuple[Kind, ...]] = ("image",)
-    scores: ClassVar[Scored] = "method"
     runs: Annotated[int, Field(ge=3, le=10_000)] = 100
     side_share: Annotated[float, Field(ge=0.01, le=0.9)] = 0.2
     baseline: Literal["black", "mean", "grey", "blur"] = "black"
@@ -55,9 +58,8 @@ class Infidelity:
         side = max(1, round(self.side_share * min(height, width)))
         _refuse_many(self.runs * side * side, "runs or side_share")
         chosen = random_squares(subject.seed, height, width, side, self.runs)
-        hidden = Replaced(chosen, baseline_fill(subject, self.baseline), by_scalars=False)
-        output: Output = "logit" if self.score == "logit" else "probability"
-        (whole,), scores = yield (Scores(OnPath((1.0,), 0.0), output), Scores(hidden, output))
+        hidden = FeatureReplacements(chosen, baseline_fill(subject, self.baseline), by_scalars=False)
+        (whole,), scores = yield (Scores(OnPath((1.0,), 0.0), self.score), Scores(hidden, self.score))
         falls, sums = whole - scores, values.ravel()[chosen].sum(1)
         scale = 1.0
         if self.scaled:
@@ -65,11 +67,11 @@ class Infidelity:
             scale = float(sums @ falls) / power if power > 0 else 0.0
         value, whole_square = (float(np.square(part).mean()) for part in (scale * sums - falls, falls))
         share = value / whole_square if whole_square > 0 else float("nan")
-        return Measured(value, {"scale": scale, "share": share})
+        return MetricValue(value, {"scale": scale, "share": share})
 
 
 @parameters
-class SensitivityN:
+class SensitivityN(PictureMetric):
     """Pearson correlation between what hiding n random pixels does to the score and the sum of the map over
     them, averaged over `sizes` numbers n; higher is more faithful. [Ancona et al. 2018]
 
@@ -81,8 +83,6 @@ class SensitivityN:
     version: ClassVar[int] = 1
     unit: ClassVar[str] = "correlation"
     better: ClassVar[Better] = "higher"
-    kinds: ClassVar[tuple[Kind, ...]] = ("image",)
-    scores: ClassVar[Scored] = "method"
     sizes: Annotated[int, Field(ge=2, le=50)] = 6
     runs: Annotated[int, Field(ge=3, le=1000)] = 50
     baseline: Literal["black", "mean", "grey", "blur"] = "black"
@@ -97,14 +97,13 @@ class SensitivityN:
         _refuse_many(self.runs * numbers[-1], "runs")
         banks = [random_subsets(subject.seed, values.size, number, self.runs) for number in numbers]
         fill = baseline_fill(subject, self.baseline)
-        output: Output = "logit" if self.score == "logit" else "probability"
-        hidden = [Scores(Replaced(chosen, fill, by_scalars=False), output) for chosen in banks]
-        (whole,), *scores = yield (Scores(OnPath((1.0,), 0.0), output), *hidden)
+        hidden = [Scores(FeatureReplacements(chosen, fill, by_scalars=False), self.score) for chosen in banks]
+        (whole,), *scores = yield (Scores(OnPath((1.0,), 0.0), self.score), *hidden)
         curve = [
-            correlated(values.ravel()[chosen].sum(1), whole - said, "pearson")
+            correlation_of(values.ravel()[chosen].sum(1), whole - said, "pearson")
             for chosen, said in zip(banks, scores, strict=True)
         ]
-        return Measured(float(np.mean(curve)), {"pixels": numbers, "curve": curve})
+        return MetricValue(float(np.mean(curve)), {"pixels": numbers, "curve": curve})
 
 
 def subset_sizes(pixels: int, sizes: int) -> list[int]:

@@ -7,12 +7,11 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from stimuli.explainers.base import Kind
-from stimuli.metrics.base import Better, Measured, Scored
-from stimuli.metrics.fidelity.changes import importance, tied_share
+from stimuli.metrics.base import Better, MetricValue, PictureMetric, Scored
 from stimuli.metrics.fidelity.deletion import state_counts
+from stimuli.metrics.fidelity.importance_and_fill import importance, tied_share
 from stimuli.planner.asks import Scores, Steps
-from stimuli.planner.imputing import Imputed
+from stimuli.planner.imputing import Imputations
 from stimuli.planner.ranking import most_important_first
 from stimuli.planner.values import Subject
 from stimuli.predictors.interface import ImagePredictor
@@ -21,7 +20,7 @@ from stimuli.types import Attribution
 
 
 @parameters
-class Road:
+class Road(PictureMetric):
     """Mean score with the least important pixels removed, less that with the most important ones; higher is
     more faithful. [Rong et al. 2022]
 
@@ -39,8 +38,6 @@ class Road:
     version: ClassVar[int] = 1
     unit: ClassVar[str] = "difference of mean scores"
     better: ClassVar[Better] = "higher"
-    kinds: ClassVar[tuple[Kind, ...]] = ("image",)
-    scores: ClassVar[Scored] = "method"
     steps: Annotated[int, Field(ge=2, le=100)] = 5
     noise: Annotated[float, Field(ge=0, le=1)] = 0.01
     score: Literal["probability", "logit"] = "probability"
@@ -50,9 +47,8 @@ class Road:
         values = importance(attribution, subject, absolute=False)
         counts = state_counts(values.size, self.steps)[1:-1]
         order = most_important_first(values)
-        output: Literal["probability", "logit"] = self.score
         most, least = yield tuple(
-            Scores(Imputed(subject, ranking, counts, self.noise), output)
+            Scores(Imputations(subject, ranking, counts, self.noise), self.score)
             for ranking in (order, np.ascontiguousarray(order[::-1]))
         )
         details = {
@@ -61,7 +57,7 @@ class Road:
             "shares": [count / values.size for count in counts],
             "tied": tied_share(values),
         }
-        return Measured(float((least - most).mean()), details)
+        return MetricValue(float((least - most).mean()), details)
 
 
 @parameters

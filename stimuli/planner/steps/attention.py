@@ -18,7 +18,7 @@ REMEDY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Attended:
+class AttentionPass:
     """One pass of pictures: the logits (N, K), and the weights (N, heads, T, T) of every block, in order."""
 
     logits: Tensor
@@ -33,7 +33,7 @@ class Attended:
         return [torch.zeros_like(had) if got is None else got for got, had in pairs]
 
 
-def attend(module: nn.Module, pictures: Tensor) -> Attended:
+def attend(module: nn.Module, pictures: Tensor) -> AttentionPass:
     """Run `pictures` (N, 3, H, W). NotApplicable unless every attention is one among all tokens."""
     watched, given = Attending(), pictures.detach().requires_grad_()
     with watched:
@@ -51,7 +51,7 @@ def attend(module: nn.Module, pictures: Tensor) -> Attended:
         )
     if not all(weights.requires_grad for weights in watched.weights):
         raise NotApplicable(f"this network cuts its attention off the way from the picture: {REMEDY}")
-    return Attended(logits, tuple(watched.weights))
+    return AttentionPass(logits, tuple(watched.weights))
 
 
 def read_tokens(module: nn.Module, input_px: int, device: torch.device | str = "cpu") -> Tensor:
@@ -69,7 +69,7 @@ def read_tokens(module: nn.Module, input_px: int, device: torch.device | str = "
     return read
 
 
-def folded(weights: Sequence[Tensor], gradients: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+def fold_heads(weights: Sequence[Tensor], gradients: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     """Heads averaged, (N, blocks, T, T): the weights, and the positive part of gradient times weights."""
     mean = torch.stack([block.detach().mean(1) for block in weights], 1)
     products = [

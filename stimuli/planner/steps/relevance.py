@@ -32,7 +32,7 @@ class Propagating(Stepping):
 
     def step(self, name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if name in PASSED:
-            return _passed(func, args, kwargs)
+            return _pass_activation(func, args, kwargs)
         rule = RULES.get(name)
         if rule is not None:
             return rule(self, func, args, kwargs)
@@ -44,12 +44,12 @@ class Propagating(Stepping):
     def linear(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         """The epsilon rule."""
         x, rest = args[0], args[1:]
-        return self._ruled(x, lambda given: func(given, *rest, **kwargs), None)
+        return self._apply_rule(x, lambda given: func(given, *rest, **kwargs), None)
 
     def convolution(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         x, weight, bias, rest = _convolution_parts(args, kwargs)
         if not _depends(x):
-            return _convolved(func, x, weight, bias, rest)
+            return _convolve(func, x, weight, bias, rest)
         output = self._by_composite(func, x, weight, bias, rest)
         self._convolved = output, x, (func, weight, bias, rest)
         return output
@@ -84,7 +84,7 @@ class Propagating(Stepping):
         factors = sum(_depends(part) for part in _parts((args, kwargs)))
         if factors < 2:
             return output
-        return _Scaled.apply(output, output.detach().clone(), torch.full((), 1 / factors).to(output))  # type: ignore[no-any-return, no-untyped-call]
+        return _ScaledGradient.apply(output, output.detach().clone(), torch.full((), 1 / factors).to(output))  # type: ignore[no-any-return, no-untyped-call]
 
     def quotient(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         """What is divided by is a constant."""
@@ -101,22 +101,22 @@ class Propagating(Stepping):
         self, func: Any, x: Tensor, weight: Tensor, bias: Tensor | None, rest: dict[str, Any]
     ) -> Tensor:
         def whole(given: Tensor) -> Tensor:
-            return _convolved(func, given, weight, bias, rest)
+            return _convolve(func, given, weight, bias, rest)
 
         def positive(given: Tensor) -> Tensor:
             raised = None if bias is None else bias.clamp(min=0)
-            above = _convolved(func, given.clamp(min=0), weight.clamp(min=0), raised, rest)
-            return above + _convolved(func, given.clamp(max=0), weight.clamp(max=0), None, rest)
+            above = _convolve(func, given.clamp(min=0), weight.clamp(min=0), raised, rest)
+            return above + _convolve(func, given.clamp(max=0), weight.clamp(max=0), None, rest)
 
-        return self._ruled(x, whole, positive if self.asked.composite == "epsilon_plus" else None)
+        return self._apply_rule(x, whole, positive if self.asked.composite == "epsilon_plus" else None)
 
-    def _ruled(self, x: Tensor, whole: Map, share: Map | None) -> Tensor:
+    def _apply_rule(self, x: Tensor, whole: Map, share: Map | None) -> Tensor:
         if not _depends(x):
             return whole(x)
-        return _Ruled.apply(x, whole, share or whole, self.asked.epsilon)  # type: ignore[no-any-return, no-untyped-call]
+        return _SumRule.apply(x, whole, share or whole, self.asked.epsilon)  # type: ignore[no-any-return, no-untyped-call]
 
 
-class _Ruled(Function):
+class _SumRule(Function):
     """The value of `whole`, whose relevance goes to the inputs as they add up to `share`, with epsilon put on
     every sum away from 0. The sums are taken when relevance comes by, so that none is kept.
     """
@@ -140,7 +140,7 @@ class _Ruled(Function):
         return torch.autograd.grad(sums, given, factor)[0], None, None, None
 
 
-class _Scaled(Function):
+class _ScaledGradient(Function):
     """`value` in place of `through`, whose gradient is multiplied by `factor`."""
 
     @staticmethod
@@ -153,7 +153,7 @@ class _Scaled(Function):
         return gradients[0] * ctx.saved_tensors[0], None, None
 
 
-def _passed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+def _pass_activation(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """An activation f hands relevance on as it is: g is multiplied by f(x) / x."""
     x = args[0]
     before = x.detach()
@@ -161,7 +161,7 @@ def _passed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     if not _depends(x):
         return value
     factor = torch.where(before == 0, 0, value / before)
-    return _Scaled.apply(x, value, factor)  # type: ignore[no-any-return, no-untyped-call]
+    return _ScaledGradient.apply(x, value, factor)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def _convolution_parts(
@@ -172,7 +172,7 @@ def _convolution_parts(
     return given.pop("input"), given.pop("weight"), given.pop("bias", None), given
 
 
-def _convolved(func: Any, x: Tensor, weight: Tensor, bias: Tensor | None, rest: dict[str, Any]) -> Tensor:
+def _convolve(func: Any, x: Tensor, weight: Tensor, bias: Tensor | None, rest: dict[str, Any]) -> Tensor:
     output: Tensor = func(x, weight, bias, **rest)
     return output
 

@@ -67,10 +67,10 @@ def _attention(
     """`scaled_dot_product_attention` by its definition."""
     if is_causal or enable_gqa:
         raise NotApplicable("its attention is causal or shares keys between heads, as in networks of texts")
-    return _attended(query, key, value, attn_mask, scale)[0]
+    return _mix_values(query, key, value, attn_mask, scale)[0]
 
 
-def _attended(
+def _mix_values(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float | None = None
 ) -> tuple[Tensor, Tensor]:
     """Queries, keys and values (N, heads, T, D): what is mixed, (N, heads, T, D), and its weights."""
@@ -109,7 +109,7 @@ def _multi_head_attention(
     for tokens, weight, bias in zip((query, key, value), in_proj_weight.chunk(3), biases, strict=True):
         joined = functional.linear(tokens, weight, bias)
         parts.append(joined.reshape(*joined.shape[:2], num_heads, -1).permute(1, 2, 0, 3))
-    mixed, weights = _attended(parts[0], parts[1], parts[2], None)
+    mixed, weights = _mix_values(parts[0], parts[1], parts[2], None)
     output = functional.linear(mixed.permute(2, 0, 1, 3).flatten(2), out_proj_weight, out_proj_bias)
     if not need_weights:
         return output, None

@@ -19,11 +19,12 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from stimuli.errors import BadSpec
-from stimuli.predictors.base import Built, Normalised, TorchPredictor, assemble
+from stimuli.predictors.base import BuiltNetwork, NormalisedNetwork, TorchPredictor, assemble
 from stimuli.predictors.clip import Clip, PictureTower, load_clip, picture_tower, prompts
-from stimuli.predictors.concepts.bottleneck import CLIP, Bottleneck, ConceptHead, Floats
-from stimuli.predictors.concepts.concept_heads import fit_linear, fit_qda
-from stimuli.predictors.concepts.concept_modules import (
+from stimuli.predictors.concepts.concept_training import concept_training_key, concepts_in
+from stimuli.predictors.concepts.head_fits import fit_linear, fit_qda
+from stimuli.predictors.concepts.head_interface import CLIP, Bottleneck, ConceptHead, Floats
+from stimuli.predictors.concepts.head_layers import (
     CONCEPTS,
     head_layer,
     head_of,
@@ -32,12 +33,11 @@ from stimuli.predictors.concepts.concept_modules import (
     set_head,
     texts_of,
 )
-from stimuli.predictors.concepts.concept_training import concept_training_key, concepts_in
-from stimuli.predictors.examples import choose_items
 from stimuli.predictors.files.hub_folder import library, open_hub_folder
-from stimuli.predictors.files.hub_pictures import MAX_PX, MIN_PX, HubPictureParams
+from stimuli.predictors.files.hub_preprocessing import MAX_PX, MIN_PX, HubPictureParams
 from stimuli.predictors.files.picture_settings import PictureSettings
 from stimuli.predictors.files.weights import cast_from, fit_weights
+from stimuli.predictors.training_pictures import choose_items
 from stimuli.registry import Params, read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.training import hold_out
@@ -118,7 +118,7 @@ def open_clip_concepts(
     values = _values(network, clip.settings, dataset, items, progress)
     targets = np.array([dataset.labels.index(item.truth) for item in items], dtype=np.int64)
     apart = hold_out(targets, [item.group for item in items], np.random.default_rng([params.seed, 11]))
-    head = _fitted(params, values[~apart], targets[~apart], len(dataset.labels))
+    head = _fit_head(params, values[~apart], targets[~apart], len(dataset.labels))
     set_head(network.head, head)
     notes = {"held_out_accuracy": round(_accuracy(head, values[apart], targets[apart]), 4)}
     prefix = clip.token_prefix if params.token_prefix is None else params.token_prefix
@@ -126,11 +126,9 @@ def open_clip_concepts(
     payload = pack_concepts(network, values[~apart])
     return assemble(
         read_clip_concepts(architecture, payload),
+        clip.settings,
         labels=dataset.labels,
-        input_px=clip.settings.input_px,
         layer=params.layer,
-        mean=clip.settings.mean,
-        std=clip.settings.std,
         architecture=architecture,
         payload=payload,
         provenance={
@@ -142,7 +140,6 @@ def open_clip_concepts(
             "fitted_count": int((~apart).sum()),
             **cast_from(clip.precisions),
         },
-        framing=clip.settings.framing,
     )
 
 
@@ -161,7 +158,7 @@ class ClipNetwork(nn.Module):
         return logits
 
 
-def read_clip_concepts(architecture: Mapping[str, JsonValue], payload: bytes) -> Built:
+def read_clip_concepts(architecture: Mapping[str, JsonValue], payload: bytes) -> BuiltNetwork:
     """The network of an archive; neither folder, text model nor tokenizer are needed."""
     concepts = texts_of(architecture, "concepts")
     state, samples = read_concepts(payload, "the archive")
@@ -174,7 +171,7 @@ def read_clip_concepts(architecture: Mapping[str, JsonValue], payload: bytes) ->
     fit_weights(network, state, "the archive")
     label = SIGLIP_LABEL if architecture["form"] == "siglip" else ""
     bottleneck = Bottleneck(concepts, head_of(network.head), CLIP, samples, label, architecture["notes"])
-    return Built(network, architecture["token_prefix"], bottleneck, CONCEPTS)
+    return BuiltNetwork(network, architecture["token_prefix"], bottleneck, CONCEPTS)
 
 
 def _concepts(params: ClipConceptParams, dataset: ConceptDataset) -> tuple[str, ...]:
@@ -192,7 +189,9 @@ def _values(
     progress: Progress,
 ) -> Floats:
     """The concept values of the items, float64 (n, concepts)."""
-    inputs = Normalised(nn.Sequential(network.tower, network.concepts), settings.mean, settings.std).eval()
+    inputs = NormalisedNetwork(
+        nn.Sequential(network.tower, network.concepts), settings.mean, settings.std
+    ).eval()
     batches = []
     for start in range(0, len(items), ITEMS_AT_ONCE):
         part = items[start : start + ITEMS_AT_ONCE]
@@ -203,7 +202,7 @@ def _values(
     return torch.cat(batches).double().numpy()
 
 
-def _fitted(
+def _fit_head(
     params: ClipConceptParams, values: Floats, targets: NDArray[np.int64], labels: int
 ) -> ConceptHead:
     if params.head == "qda":

@@ -14,21 +14,20 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from stimuli.predictors.base import Built, TorchPredictor
-from stimuli.predictors.concepts.bottleneck import ANNOTATIONS
-from stimuli.predictors.concepts.concept_modules import CONCEPTS, texts_of
+from stimuli.predictors.base import BuiltNetwork, TorchPredictor
 from stimuli.predictors.concepts.concept_training import (
     LearnedConcepts,
-    Learning,
     concept_training_key,
     concepts_in,
-    finished,
+    finish_predictor,
     fit_head,
-    learn,
+    learn_concepts,
     read_into,
     read_lesson,
 )
-from stimuli.predictors.examples import choose_items
+from stimuli.predictors.concepts.head_interface import ANNOTATIONS
+from stimuli.predictors.concepts.head_layers import CONCEPTS, texts_of
+from stimuli.predictors.training_pictures import choose_items
 from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.training import repeatable, small_network
@@ -63,12 +62,12 @@ def open_concept_bottleneck(
     with repeatable(params.seed):
         network = concept_network(params.width, len(concepts), len(dataset.labels))
         scores = network[: _place(network, CONCEPTS)]
-        learning = Learning(scores, torch.from_numpy(wanted), functional.binary_cross_entropy_with_logits)
-        steps = learn(learning, lesson, params, progress)
+        loss = functional.binary_cross_entropy_with_logits
+        steps = learn_concepts(scores, torch.from_numpy(wanted), loss, lesson, params, progress)
         headed = fit_head(
             network[: _place(network, "head")], lesson, wanted.astype(np.float64), params.penalty
         )
-    return finished(
+    return finish_predictor(
         network,
         lesson,
         headed,
@@ -93,7 +92,7 @@ def concept_network(width: int, concepts: int, classes: int) -> nn.Sequential:
     return network
 
 
-def read_concept_bottleneck(architecture: Mapping[str, JsonValue], payload: bytes) -> Built:
+def read_concept_bottleneck(architecture: Mapping[str, JsonValue], payload: bytes) -> BuiltNetwork:
     """The network of an archive, with its concepts."""
     concepts = texts_of(architecture, "concepts")
     network = concept_network(architecture["width"], len(concepts), architecture["classes"])

@@ -13,10 +13,10 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from stimuli.errors import BadSpec
-from stimuli.predictors.base import Built, TorchPredictor, assemble
-from stimuli.predictors.concepts.bottleneck import Bottleneck, ConceptKind, Floats, LinearHead
-from stimuli.predictors.concepts.concept_heads import fit_linear
-from stimuli.predictors.concepts.concept_modules import (
+from stimuli.predictors.base import BuiltNetwork, TorchPredictor, assemble
+from stimuli.predictors.concepts.head_fits import fit_linear
+from stimuli.predictors.concepts.head_interface import Bottleneck, ConceptKind, Floats, LinearHead
+from stimuli.predictors.concepts.head_layers import (
     CONCEPTS,
     head_of,
     pack_concepts,
@@ -25,8 +25,9 @@ from stimuli.predictors.concepts.concept_modules import (
     single,
     texts_of,
 )
-from stimuli.predictors.examples import read_views, training_key_of
 from stimuli.predictors.files.weights import fit_weights
+from stimuli.predictors.framing import PictureSettings
+from stimuli.predictors.training_pictures import Learning, learn, read_views, training_key_of
 from stimuli.registry import Params
 from stimuli.spec import Component, JsonValue
 from stimuli.training import hold_out
@@ -34,7 +35,6 @@ from stimuli.types import ConceptDataset, Item, Pixels, Progress
 
 MEAN = (0.5, 0.5, 0.5)
 STD = (0.25, 0.25, 0.25)
-BATCH = 32
 JUDGED_AT_ONCE = 64
 CONCEPT_TRAINING_VERSION = 1
 """Raised whenever the same pictures and settings give another predictor, or planted concepts change."""
@@ -101,44 +101,20 @@ def read_lesson(
     return Lesson(views, targets, held_out, dataset.labels)
 
 
-@dataclass(frozen=True, eq=False)
-class Learning:
-    """A network with its last layer taken off, what it is to put out, (N, ...) with the width last, and how
-    far it is from it.
-    """
-
-    front: nn.Module
-    wanted: Tensor
-    loss: Callable[[Tensor, Tensor], Tensor]
-
-
-def learn(learning: Learning, lesson: Lesson, params: LearnedConcepts, progress: Progress) -> int:
-    """Fit `front` to what is wanted of the pictures that are not held out; returns the number of steps.
-
-    Pictures are mirrored by the batch, and maps with them. Same pictures and seed, same weights.
+def learn_concepts(
+    front: nn.Module,
+    wanted: Tensor,
+    loss: Callable[[Tensor, Tensor], Tensor],
+    lesson: Lesson,
+    params: LearnedConcepts,
+    progress: Progress,
+) -> int:
+    """Fit `front`, a network with its last layer taken off, to what is wanted of the pictures that are not
+    held out; returns the number of steps. Same pictures and seed, same weights.
     """
     rng = np.random.default_rng([params.seed, 13])
-    inputs, shown = lesson.inputs(), np.flatnonzero(~lesson.held_out)
-    per_epoch = -(-len(shown) // BATCH)
-    total = params.epochs * per_epoch
-    optimiser = torch.optim.AdamW(learning.front.parameters(), lr=params.learning_rate, weight_decay=1e-2)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, params.learning_rate, total_steps=total)
-    learning.front.train()
-    step = 0
-    for _epoch in range(params.epochs):
-        for chosen in np.array_split(rng.permutation(shown), per_epoch):
-            x, wanted = inputs[chosen], learning.wanted[chosen]
-            if rng.random() < 0.5:
-                x, wanted = x.flip(3), wanted.flip(3) if wanted.ndim == 4 else wanted
-            loss = learning.loss(learning.front(x), wanted)
-            optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
-            schedule.step()
-            step += 1
-            progress("training the network", step, total)
-    learning.front.eval()
-    return step
+    learning = Learning(front, wanted, loss, params.epochs, params.learning_rate)
+    return learn(learning, lesson.inputs(), np.flatnonzero(~lesson.held_out), rng, progress)
 
 
 def outputs_of(network: nn.Module, inputs: Tensor) -> Tensor:
@@ -149,7 +125,7 @@ def outputs_of(network: nn.Module, inputs: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True, eq=False)
-class Headed:
+class FittedHead:
     """A head fitted on the concept values that the network itself puts out, and how well it does.
 
     `samples` are those values for the pictures that were not held out; `notes` the held-out accuracy and
@@ -161,7 +137,7 @@ class Headed:
     notes: dict[str, float]
 
 
-def fit_head(front: nn.Module, lesson: Lesson, wanted: Floats, penalty: float) -> Headed:
+def fit_head(front: nn.Module, lesson: Lesson, wanted: Floats, penalty: float) -> FittedHead:
     """Logistic regression on the values (N, concepts) that `front` finds in the pictures."""
     values = outputs_of(front, lesson.inputs()).double().numpy()
     shown = ~lesson.held_out
@@ -172,17 +148,17 @@ def fit_head(front: nn.Module, lesson: Lesson, wanted: Floats, penalty: float) -
         "held_out_accuracy": round(float((said == lesson.targets[lesson.held_out]).mean()), 4),
         "concept_distance": round(float(np.abs(values - wanted)[lesson.held_out].mean()), 4),
     }
-    return Headed(rounded, values[shown], notes)
+    return FittedHead(rounded, values[shown], notes)
 
 
-Read = Callable[[Mapping[str, JsonValue], bytes], Built]
+Read = Callable[[Mapping[str, JsonValue], bytes], BuiltNetwork]
 """Makes the network of an archive."""
 
 
-def finished(
+def finish_predictor(
     network: nn.Sequential,
     lesson: Lesson,
-    headed: Headed,
+    headed: FittedHead,
     *,
     read: Read,
     params: LearnedConcepts,
@@ -203,11 +179,9 @@ def finished(
     payload = pack_concepts(network.eval(), headed.samples)
     return assemble(
         read(whole, payload),
+        PictureSettings(params.input_px, MEAN, STD),
         labels=labels,
-        input_px=params.input_px,
         layer="features",
-        mean=MEAN,
-        std=STD,
         architecture=whole,
         payload=payload,
         provenance={
@@ -223,10 +197,10 @@ def finished(
 
 def read_into(
     network: nn.Module, architecture: Mapping[str, JsonValue], payload: bytes, kind: ConceptKind, label: str
-) -> Built:
+) -> BuiltNetwork:
     """The network with the weights of an archive, and its concepts; `kind` says what those are."""
     state, samples = read_concepts(payload, "the archive")
     fit_weights(network, state, "the archive")
     head, concepts = head_of(network.get_submodule("head")), texts_of(architecture, "concepts")
     bottleneck = Bottleneck(concepts, head, kind, samples, label, architecture["notes"])
-    return Built(network, bottleneck=bottleneck, concept_layer=CONCEPTS)
+    return BuiltNetwork(network, bottleneck=bottleneck, concept_layer=CONCEPTS)

@@ -20,8 +20,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from stimuli.errors import BadSpec, ShapeMismatch
-from stimuli.predictors.files.weights import read_weights
+from stimuli.errors import BadSpec, ShapeMismatch, first_line, first_of
+from stimuli.predictors.files.weights import read_weights, unwrap_names
 from stimuli.spec import JsonValue
 
 Config = dict[str, JsonValue]
@@ -34,7 +34,6 @@ MAX_NUMBER = 1_000_000
 MAX_DEPTH = 512
 MAX_LIST = 256
 MAX_NESTED = 32
-MAX_NAMED = 3
 SHARD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*\.safetensors")
 DEPTH = re.compile(r"layers|depth|blocks|stages|repeats|stacks")
 LABELS = frozenset({"id2label", "label2id"})
@@ -143,7 +142,7 @@ class HubFolder:
             paths = [self.file(name) for name in names]
             missing = [name for name, path in zip(names, paths, strict=True) if path is None]
             if missing:
-                raise BadSpec(f'"{self.shown}" lacks {", ".join(missing[:MAX_NAMED])}; copy the whole folder')
+                raise BadSpec(f'"{self.shown}" lacks {first_of(missing)}; copy the whole folder')
             return [path for path in paths if path is not None]
         pickles = [path.name for pattern in PICKLES for path in sorted(self.path.glob(pattern))]
         if pickles:
@@ -268,6 +267,20 @@ def chosen_labels(
     return labels
 
 
+def problem_of(config: Mapping[str, JsonValue], source: str) -> dict[str, JsonValue]:
+    """What provenance says of the problem that the model was trained for; nothing for a choice of one class.
+
+    Raises BadSpec for a regression: its numbers are no logits of classes.
+    """
+    problem = config.get("problem_type")
+    if problem == "regression":
+        raise BadSpec(
+            f'{source} says problem_type = "regression" in its config.json: its numbers are measures, not '
+            "logits of classes; take a model that was trained to name classes"
+        )
+    return {"problem_type": problem} if problem == "multi_label_classification" else {}
+
+
 def fill(kind: Any, config: Mapping[str, JsonValue], state: dict[str, Tensor], source: str) -> Any:
     """A network of the library's class `kind` by a plain configuration, with all its weights from `state`.
 
@@ -278,16 +291,17 @@ def fill(kind: Any, config: Mapping[str, JsonValue], state: dict[str, Tensor], s
     check_config(config, source)
     given = sum(tensor.numel() for tensor in state.values())
     with quietly(), torch.random.fork_rng(devices=[]):
-        made = tried(lambda: kind.config_class.from_dict(dict(config)), source)
+        made = try_call(lambda: kind.config_class.from_dict(dict(config)), source)
         with torch.device("meta"):
-            empty: nn.Module = tried(lambda: kind._from_config(made), source)
+            empty: nn.Module = try_call(lambda: kind._from_config(made), source)
+        state, _ = unwrap_names(state, empty.state_dict())
         wanted = sum(tensor.numel() for tensor in empty.parameters())
         if wanted > given:
             raise ShapeMismatch(
                 f"{source}: its configuration asks for {wanted:,} weights, and its file holds {given:,}; "
                 "they do not belong together"
             )
-        network, report = tried(
+        network, report = try_call(
             lambda: kind.from_pretrained(
                 None,
                 config=made,
@@ -336,21 +350,19 @@ def _check_report(report: Mapping[str, Any], source: str) -> None:
     ]
     faults += [str(error) for error in report.get("error_msgs", ())]
     if faults:
-        more = f" and {len(faults) - MAX_NAMED} more" if len(faults) > MAX_NAMED else ""
         raise ShapeMismatch(
-            f"{source} does not fit the network of its configuration: {'; '.join(faults[:MAX_NAMED])}{more}; "
+            f"{source} does not fit the network of its configuration: {first_of(faults, '; ')}; "
             "use a model that was trained for this task, with its own config.json"
         )
 
 
-def tried(make: Callable[[], Any], source: str, what: str = "build this network") -> Any:
+def try_call(make: Callable[[], Any], source: str, what: str = "build this network") -> Any:
     """The result of a call to the library, which raises any kind of error at a configuration that makes no
     sense. Raises BadSpec: the library cannot do `what`."""
     try:
         return make()
     except Exception as error:  # all errors are treated alike
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise BadSpec(f"{source}: the library cannot {what} ({first[:200]})") from error
+        raise BadSpec(f"{source}: the library cannot {what} ({first_line(error)})") from error
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import floor
 from pathlib import Path
 from typing import Annotated, cast, get_args
@@ -12,38 +12,13 @@ from typing import Annotated, cast, get_args
 from pydantic import Field
 
 from stimuli.errors import BadSpec
-from stimuli.predictors.base import Channels
-from stimuli.predictors.framing import Fit, Framing, FramingParams, Interpolation
+from stimuli.predictors.framing import Channels, Fit, Framing, FramingParams, Interpolation
+from stimuli.predictors.framing import PictureSettings as PictureSettings
 from stimuli.spec import JsonValue
-from stimuli.types import Pixels
 
 IMAGENET = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
 TIMM_FITS: Mapping[str, Fit] = {"center": "crop", "squash": "squash", "border": "pad"}
 MAX_BYTES = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class PictureSettings:
-    """Square pictures of `input_px` pixels in 0-1, made as `framing` says, normalised by `mean` and `std` per
-    channel.
-    """
-
-    input_px: int
-    mean: Channels
-    std: Channels
-    framing: Framing = Framing()
-
-    def view(self, pixels: Pixels) -> Pixels:
-        """The square that the network sees, uint8 (input_px, input_px, 3); bars are as the mean."""
-        return self.framing.view(pixels, self.input_px, self.mean)
-
-    def at(self, input_px: int | None) -> PictureSettings:
-        """The same for squares of another side, which show the same part of a picture."""
-        if input_px is None or input_px == self.input_px:
-            return self
-        aim = self.framing.resize_px
-        scaled = None if aim is None else aim * input_px // self.input_px
-        return replace(self, input_px=input_px, framing=replace(self.framing, resize_px=scaled))
 
 
 class PictureParams(FramingParams):

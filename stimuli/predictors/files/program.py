@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.fx import Graph
 from torch.fx.node import map_aggregate
 
-from stimuli.errors import ShapeMismatch
+from stimuli.errors import ShapeMismatch, first_line
 from stimuli.predictors.files.program_check import clean_program
 from stimuli.predictors.files.weights import other_precisions
 
@@ -42,11 +42,10 @@ def read_program(data: bytes, source: str) -> nn.Module:
             program = torch.export.load(io.BytesIO(clean))
             return torch.export.unflatten(program)
     except (RuntimeError, ValueError, KeyError, AssertionError, TypeError, IndexError) as error:
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ShapeMismatch(
             f"{source} cannot be loaded: its weights do not fit its graph, or it was written by "
             "another version of "
-            f"PyTorch than {torch.__version__} ({first[:200]}); export it again on the CPU"
+            f"PyTorch than {torch.__version__} ({first_line(error)}); export it again on the CPU"
         ) from error
 
 

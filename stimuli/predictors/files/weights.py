@@ -4,18 +4,24 @@ fit.
 
 from __future__ import annotations
 
+import re
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import safetensors.torch
 import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from stimuli.errors import BadSpec, ShapeMismatch
+from stimuli.errors import BadSpec, ShapeMismatch, first_of
 from stimuli.spec import JsonValue
 
-MAX_NAMED = 3
+PREFIXES = ("module.", "model.")
+COMPILED = "_orig_mod."
+UNREAD = re.compile(r"(^|\.)(num_batches_tracked|total_ops|total_params)$|^n_averaged$")
+"""Numbers that no answer depends on: files of torch before 0.4.1 lack the first, counters of operations leave
+the next two, averages of weights the last.
+"""
 
 
 def pack_weights(network: nn.Module) -> bytes:
@@ -50,22 +56,62 @@ def cast_from(precisions: Sequence[str]) -> dict[str, JsonValue]:
     return {"cast_from": ", ".join(precisions)} if precisions else {}
 
 
-def fit_weights(network: nn.Module, state: dict[str, Tensor], source: str) -> None:
-    """Put tensors into a network. Raises ShapeMismatch naming the first tensors that are missing, extra or of
-    another shape.
+def fit_weights(
+    network: nn.Module,
+    state: Mapping[str, Tensor],
+    source: str,
+    remedy: str = "use the builder and parameters that the weights were trained with",
+) -> str:
+    """Put tensors into a network by torch's own loader, which knows the names of older versions; returns the
+    wrappers' prefix that was taken off the names, "" for none.
+
+    Raises ShapeMismatch with the number and the first names of tensors that are missing, have no place or are
+    of another shape.
     """
     wanted = network.state_dict()
-    faults = [f'"{name}" is missing' for name in wanted if name not in state]
-    faults += [f'"{name}" is not in the network' for name in state if name not in wanted]
-    faults += [
-        f'"{name}" has the shape {tuple(state[name].shape)}, the network takes {tuple(wanted[name].shape)}'
+    tensors, prefix = unwrap_names(state, wanted)
+    missing: Sequence[str] = [name for name in wanted if name not in tensors]
+    left: Sequence[str] = [name for name in tensors if name not in wanted]
+    shapes = [
+        f'"{name}" has the shape {tuple(tensors[name].shape)}, the network takes {tuple(wanted[name].shape)}'
         for name in wanted
-        if name in state and state[name].shape != wanted[name].shape
+        if name in tensors and tensors[name].shape != wanted[name].shape
     ]
-    if faults:
-        more = f" and {len(faults) - MAX_NAMED} more" if len(faults) > MAX_NAMED else ""
-        raise ShapeMismatch(
-            f"{source} does not fit the network: {'; '.join(faults[:MAX_NAMED])}{more}; "
-            "use the builder and parameters that the weights were trained with"
-        )
-    network.load_state_dict(state)
+    if not shapes:
+        try:
+            missing, left = network.load_state_dict(tensors, strict=False)
+        except RuntimeError:  # older names, of another shape
+            shapes = ["tensors have other shapes"]
+    if not missing and not left and not shapes:
+        return prefix
+    faults = [*_told(missing, "missing"), *_told(sorted(left), "not in the network")]
+    faults += [first_of(shapes, "; ")] if shapes else []
+    first = f"{next(iter(tensors), '').partition('.')[0]}."
+    if missing and {name.removeprefix(first) for name in tensors} >= set(missing):
+        remedy = f'every name begins with "{first}": save them without it'
+    raise ShapeMismatch(f"{source} does not fit the network: {'; '.join(faults)}; {remedy}")
+
+
+def unwrap_names(state: Mapping[str, Tensor], wanted: Container[str]) -> tuple[dict[str, Tensor], str]:
+    """The tensors without what evaluation never reads, named as inside DataParallel, torch.compile or a
+    trainer's module if no name is `wanted` with that prefix; and the prefix.
+    """
+    tensors = {name: value for name, value in state.items() if name in wanted or not UNREAD.search(name)}
+    taken = ""
+    if any(COMPILED in name and name not in wanted for name in tensors):
+        tensors = {name.replace(COMPILED, ""): value for name, value in tensors.items()}
+        taken = COMPILED
+    while tensors and not any(name in wanted for name in tensors):
+        prefix = next((each for each in PREFIXES if all(name.startswith(each) for name in tensors)), "")
+        if not prefix:
+            break
+        tensors = {name.removeprefix(prefix): value for name, value in tensors.items()}
+        taken += prefix
+    return tensors, taken
+
+
+def _told(names: Sequence[str], what: str) -> list[str]:
+    if not names:
+        return []
+    first = first_of([f'"{name}"' for name in names])
+    return [f"{first} {'is' if len(names) == 1 else 'are'} {what}"]

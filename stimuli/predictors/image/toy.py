@@ -11,7 +11,8 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from stimuli.errors import BadSpec
-from stimuli.predictors.base import Built, TorchPredictor, assemble
+from stimuli.predictors.base import BuiltNetwork, TorchPredictor, assemble
+from stimuli.predictors.framing import PictureSettings
 from stimuli.registry import Params, read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.types import Dataset, Progress
@@ -74,12 +75,10 @@ def open_toy(component: Component, folder: Path, dataset: Dataset, progress: Pro
         **params.model_dump(include={"input_px", "seed", "gain"}),
     }
     return assemble(
-        Built(toy_network(architecture)),
+        BuiltNetwork(toy_network(architecture)),
+        PictureSettings(params.input_px),
         labels=labels,
-        input_px=params.input_px,
         layer="",
-        mean=(0.0, 0.0, 0.0),
-        std=(1.0, 1.0, 1.0),
         architecture=architecture,
         payload=b"",
         provenance={"origin": "closed form"},

@@ -9,20 +9,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional
 
-from stimuli.predictors.base import Built, TorchPredictor, assemble
-from stimuli.predictors.examples import read_examples, training_key_of
+from stimuli.predictors.base import BuiltNetwork, TorchPredictor, assemble
 from stimuli.predictors.files.weights import fit_weights, pack_weights, read_weights
+from stimuli.predictors.framing import PictureSettings
 from stimuli.predictors.image.bcos_layers import bcos_network
+from stimuli.predictors.training_pictures import Learning, learn, read_examples, training_key_of
 from stimuli.registry import Params, read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.training import hold_out, repeatable
 from stimuli.types import Dataset, Pixels, Progress
 
 BCOS_VERSION = 1
-BATCH = 32
 
 
 class TrainedBcosParams(Params):
@@ -63,12 +63,10 @@ def open_trained_bcos(
         examples.views, examples.targets, examples.groups, classes, params, progress
     )
     return assemble(
-        Built(network),
+        BuiltNetwork(network),
+        PictureSettings(params.input_px),
         labels=dataset.labels,
-        input_px=params.input_px,
         layer="features",
-        mean=(0.0, 0.0, 0.0),
-        std=(1.0, 1.0, 1.0),
         architecture={
             "kind": "bcos",
             "width": params.width,
@@ -81,14 +79,14 @@ def open_trained_bcos(
     )
 
 
-def read_bcos(architecture: dict[str, JsonValue], payload: bytes) -> Built:
+def read_bcos(architecture: dict[str, JsonValue], payload: bytes) -> BuiltNetwork:
     """The network of an archive that `open_trained_bcos` wrote."""
     with torch.random.fork_rng(devices=[]):
         network = bcos_network(
             architecture["width"], architecture["classes"], architecture["b"], architecture["max_out"]
         )
     fit_weights(network, read_weights(payload, "the archive"), "the archive")
-    return Built(network)
+    return BuiltNetwork(network)
 
 
 def train_bcos(
@@ -111,8 +109,16 @@ def train_bcos(
     shown, kept = np.flatnonzero(~held_out), np.flatnonzero(held_out)
     with repeatable(params.seed):
         network = bcos_network(params.width, classes, params.b, params.max_out)
-        steps = _fit(network, inputs, wanted, shown, rng, params, progress)
-    network.eval()
+        # No weight decay: a weight's length has no effect.
+        learning = Learning(
+            network,
+            wanted,
+            functional.binary_cross_entropy_with_logits,
+            params.epochs,
+            params.learning_rate,
+            weight_decay=0.0,
+        )
+        steps = learn(learning, inputs, shown, rng, progress)
     with torch.no_grad():
         said = torch.cat(
             [network(inputs[part]).argmax(1) for part in np.array_split(kept, -(-len(kept) // 64))]
@@ -126,33 +132,3 @@ def train_bcos(
         "seed": params.seed,
     }
     return network, provenance
-
-
-def _fit(
-    network: nn.Module,
-    inputs: Tensor,
-    wanted: Tensor,
-    shown: NDArray[np.int64],
-    rng: np.random.Generator,
-    params: TrainedBcosParams,
-    progress: Progress,
-) -> int:
-    """Optimise in place; returns the number of steps taken."""
-    per_epoch = -(-len(shown) // BATCH)
-    total = params.epochs * per_epoch
-    # No weight decay: a weight's length has no effect.
-    optimiser = torch.optim.AdamW(network.parameters(), lr=params.learning_rate, weight_decay=0.0)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, params.learning_rate, total_steps=total)
-    network.train()
-    step = 0
-    for _epoch in range(params.epochs):
-        for chosen in np.array_split(rng.permutation(shown), per_epoch):
-            pictures = inputs[chosen].flip(3) if rng.random() < 0.5 else inputs[chosen]
-            loss = functional.binary_cross_entropy_with_logits(network(pictures), wanted[chosen])
-            optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
-            schedule.step()
-            step += 1
-            progress("training the network", step, total)
-    return step

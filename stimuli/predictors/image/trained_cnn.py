@@ -7,12 +7,13 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from stimuli.predictors.base import Built, TorchPredictor, assemble
-from stimuli.predictors.examples import read_examples, training_key_of
+from stimuli.predictors.base import BuiltNetwork, TorchPredictor, assemble
 from stimuli.predictors.files.weights import pack_weights
+from stimuli.predictors.framing import PictureSettings
+from stimuli.predictors.training_pictures import read_examples, training_key_of
 from stimuli.registry import Params, read_params
 from stimuli.spec import Component, JsonValue
-from stimuli.training import TRAINING_VERSION, Downsampling, Recipe, Trained, train
+from stimuli.training import TRAINING_VERSION, Downsampling, Recipe, TrainedNetwork, train
 from stimuli.types import Dataset, Progress
 
 MEAN = (0.5, 0.5, 0.5)
@@ -41,7 +42,7 @@ class TrainedParams(Params):
     mirrored: bool = True
 
     @model_validator(mode="after")
-    def _ordered(self) -> TrainedParams:
+    def _check_order(self) -> TrainedParams:
         if self.target_accuracy and self.target_accuracy[0] >= self.target_accuracy[1]:
             raise ValueError(
                 f"target_accuracy = {list(self.target_accuracy)}: give [low, high] with low < high"
@@ -88,7 +89,7 @@ def open_trained_cnn(
     return _assemble(trained, dataset, params)
 
 
-def _assemble(trained: Trained, dataset: Dataset, params: TrainedParams) -> TorchPredictor:
+def _assemble(trained: TrainedNetwork, dataset: Dataset, params: TrainedParams) -> TorchPredictor:
     architecture: dict[str, JsonValue] = {
         "kind": "small",
         "width": params.width,
@@ -97,12 +98,10 @@ def _assemble(trained: Trained, dataset: Dataset, params: TrainedParams) -> Torc
     if params.downsampling != "stride":
         architecture["downsampling"] = params.downsampling
     return assemble(
-        Built(trained.network),
+        BuiltNetwork(trained.network),
+        PictureSettings(params.input_px, MEAN, STD),
         labels=dataset.labels,
-        input_px=params.input_px,
         layer="features",
-        mean=MEAN,
-        std=STD,
         architecture=architecture,
         payload=pack_weights(trained.network),
         provenance={

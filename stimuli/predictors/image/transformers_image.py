@@ -10,7 +10,7 @@ from typing import Any, cast
 from torch import Tensor, nn
 
 from stimuli.errors import BadSpec
-from stimuli.predictors.base import Built, TorchPredictor, assemble
+from stimuli.predictors.base import BuiltNetwork, TorchPredictor, assemble
 from stimuli.predictors.files.hub_folder import (
     Config,
     chosen_labels,
@@ -19,8 +19,9 @@ from stimuli.predictors.files.hub_folder import (
     open_hub_folder,
     own_labels,
     plain_config,
+    problem_of,
 )
-from stimuli.predictors.files.hub_pictures import HubPictureParams, picture_settings
+from stimuli.predictors.files.hub_preprocessing import HubPictureParams, picture_settings
 from stimuli.predictors.files.weights import (
     cast_from,
     in_float32,
@@ -28,6 +29,7 @@ from stimuli.predictors.files.weights import (
     pack_weights,
     read_weights,
 )
+from stimuli.predictors.network_forms import logits_of
 from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.types import Dataset, Progress
@@ -66,8 +68,7 @@ class Logits(nn.Module):
         self.model = model
 
     def forward(self, pictures: Tensor) -> Tensor:
-        logits: Tensor = self.model(pixel_values=pictures).logits
-        return logits
+        return logits_of(self.model(pixel_values=pictures))
 
 
 def open_transformers_image(
@@ -93,12 +94,10 @@ def open_transformers_image(
     model = fill(_class(kind), plain, in_float32(weights), f'"{params.folder}"')
     prefix = _prefix(config) if params.token_prefix is None else params.token_prefix
     predictor = assemble(
-        Built(Logits(model), prefix),
+        BuiltNetwork(Logits(model), prefix),
+        settings,
         labels=labels,
-        input_px=settings.input_px,
         layer=params.layer,
-        mean=settings.mean,
-        std=settings.std,
         architecture={"kind": "transformers_image", "class": kind, "config": plain, "token_prefix": prefix},
         payload=pack_weights(model),
         provenance={
@@ -106,26 +105,27 @@ def open_transformers_image(
             "transformers": str(library().__version__),
             **params.told(),
             **cast_from(other_precisions(weights.values())),
+            **problem_of(config, f'"{params.folder}"'),
         },
-        framing=settings.framing,
     )
     progress("loading the model", 1, 1)
     return predictor
 
 
-def read_transformers_image(architecture: Mapping[str, JsonValue], payload: bytes) -> Built:
+def read_transformers_image(architecture: Mapping[str, JsonValue], payload: bytes) -> BuiltNetwork:
     """The network of an archive; the folder is not needed."""
     kind = _class(
         _class_name({**architecture["config"], "architectures": [architecture["class"]]}, "the archive")
     )
     model = fill(kind, architecture["config"], read_weights(payload, "the archive"), "the archive")
-    return Built(Logits(model), architecture["token_prefix"])
+    return BuiltNetwork(Logits(model), architecture["token_prefix"])
 
 
-def built_of(model: nn.Module) -> tuple[Built, tuple[str, ...]]:
+def built_of(model: nn.Module) -> tuple[BuiltNetwork, tuple[str, ...]]:
     """A classifier of the library that is in memory, and the labels that it names; none if it names none."""
     config = json.loads(cast("Any", model).config.to_json_string())
-    return Built(Logits(model), _prefix(config)), own_labels(config, type(model).__name__)
+    problem_of(config, type(model).__name__)
+    return BuiltNetwork(Logits(model), _prefix(config)), own_labels(config, type(model).__name__)
 
 
 def _class_name(config: Mapping[str, JsonValue], shown: str) -> str:

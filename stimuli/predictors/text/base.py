@@ -18,13 +18,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from stimuli.errors import BadSpec, ShapeMismatch
-from stimuli.planner.values import ExplainedNumber, TextTraced
+from stimuli.planner.values import ExplainedNumber, TextTrace
 from stimuli.predictors.files.packing import pack
-from stimuli.predictors.text.text_encoders import Span, TextNetwork, Tokens, is_word, piece_spans, threads
+from stimuli.predictors.network_forms import check_labels, is_single, two_logits
+from stimuli.predictors.network_proof import network_errors, prove
+from stimuli.predictors.text.text_encoders import TextNetwork, Tokens, threads
+from stimuli.predictors.text.units import is_word, piece_spans
 from stimuli.spec import JsonValue, content_key
-from stimuli.types import Modality
+from stimuli.types import Modality, Span
 
 ROWS = 32
+REMEDY = "use a BERT-like model, in float32"
 STEP = 8
 PROBES = ("", "One word.", "A somewhat longer text, of two parts, to see whether lengths matter at all.")
 
@@ -71,6 +75,10 @@ class TextPredictor:
         """
         return word_spans(text)
 
+    def unread(self, text: str) -> int:
+        """How many tokens at the end of `text` the network does not read."""
+        return self.network.tokens(text).unread
+
     def text_logits(self, texts: Sequence[str], rows: int = ROWS) -> NDArray[np.float32]:
         """Logits float32 (N, K). A row depends on its text alone (and, in the last bit, on `rows`)."""
         results = np.zeros((len(texts), len(self.labels)), np.float32)
@@ -94,7 +102,7 @@ class TextPredictor:
                 part = places[start : start + rows]
                 yield part, self._run([tokens[place] for place in part], length, rows)
 
-    def text_gradient(self, text: str, explained: ExplainedNumber) -> TextTraced:
+    def text_gradient(self, text: str, explained: ExplainedNumber) -> TextTrace:
         """The gradient of the explained number with respect to the embeddings of the text's own tokens.
 
         float32 (T, D) each; the tokens that mark start and end are left out.
@@ -109,7 +117,7 @@ class TextPredictor:
             slopes = explained.slopes(logits[0].detach().double().cpu().numpy())
             (gradient,) = torch.autograd.grad(logits[0], [embeddings], torch.from_numpy(slopes).to(logits))
         places = list(tokens.places)
-        return TextTraced(
+        return TextTrace(
             tokens.spans, gradient[0, places].cpu().numpy(), embeddings[0, places].detach().cpu().numpy()
         )
 
@@ -130,7 +138,7 @@ class TextPredictor:
 
     def _run(self, texts: Sequence[Tokens], length: int, rows: int) -> NDArray[np.float32]:
         filled = [*texts, *([texts[-1]] * (rows - len(texts)))]
-        with torch.inference_mode(), threads(self.network):
+        with torch.inference_mode(), threads(self.network), network_errors(f"{rows} texts", REMEDY):
             embeddings = self.network.embeddings(filled, length)
             logits = self.network(embeddings, _mask(filled, length, embeddings.device))
         return np.asarray(logits[: len(texts)].float().cpu().numpy(), np.float32)
@@ -151,27 +159,31 @@ def assemble_text(
 ) -> TextPredictor:
     """A predictor from a network with its weights in place, after trying it on texts of three lengths.
 
-    Raises BadSpec for doubled labels and for logits that are not finite, ShapeMismatch when there is not one
-    logit per label.
+    Two labels are also named by one logit, which speaks for the second. Raises BadSpec for doubled labels and
+    for logits that are not finite, ShapeMismatch when there is not one logit per label, Unrepeatable when the
+    same texts have other answers in another run or batch.
     """
-    if len(labels) < 2 or len(set(labels)) != len(labels):
-        raise BadSpec(f"labels = {list(labels)}: at least two different labels are needed, in logit order")
+    check_labels(labels)
     network.eval()
     for parameter in network.parameters():
         parameter.requires_grad_(False)
     predictor = TextPredictor(network, tuple(labels), architecture, payload, provenance)
-    for text in PROBES:
-        tokens = network.tokens(text)
-        with torch.inference_mode():
-            embeddings = network.embeddings([tokens], len(tokens.ids))
-            logits = network(embeddings, _mask([tokens], len(tokens.ids), embeddings.device))
-        if logits.shape != (1, len(labels)):
-            raise ShapeMismatch(
-                f"the model returns {tuple(logits.shape)} for one text, but {len(labels)} labels are given "
-                f"({', '.join(labels)}); name one label per logit, in order"
-            )
-        if not bool(torch.isfinite(logits).all()):
-            raise BadSpec("the model returns values that are not finite; check its weights")
+    tokens = [network.tokens(text) for text in PROBES]
+
+    def ask(rows: slice) -> Tensor:
+        texts = tokens[rows]
+        return torch.from_numpy(predictor._run(texts, max(map(predictor._length, texts)), len(texts)))
+
+    logits = prove(ask, len(tokens), "text")
+    network.is_binary = is_single(logits, labels)
+    logits = two_logits(logits) if network.is_binary else logits
+    if logits.shape != (len(tokens), len(labels)):
+        raise ShapeMismatch(
+            f"the model returns {tuple(logits.shape[1:])} for one text, but {len(labels)} labels are given "
+            f"({', '.join(labels)}); name one label per logit, in order"
+        )
+    if not bool(torch.isfinite(logits).all()):
+        raise BadSpec("the model returns values that are not finite; check its weights")
     return predictor
 
 

@@ -9,8 +9,6 @@ a transformer.
 from __future__ import annotations
 
 import hashlib
-import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +19,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from stimuli.predictors.network_forms import two_logits
+from stimuli.predictors.text.units import letter_spans, piece_spans
 from stimuli.spec import JsonValue, content_key
+from stimuli.types import Span
 
 EMBEDDED_VERSION = 2
 WORD_CHANNELS = 128
@@ -32,10 +33,7 @@ HIDDEN = 100
 RUNS = (2, 3, 4)
 KNOWN_MAX = 50_000
 START, END = "\x02", "\x03"
-PIECE = re.compile(r"\w+|[^\w\s]")
-JOINERS = frozenset("\u200c\u200d")
 Pooling = Literal["lstm", "mean"]
-Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +41,13 @@ class Tokens:
     """The tokens of a text, with the marks of its start and end.
 
     `places` are the places of the tokens that stand for a part of the text. `spans` has one (start, end)
-    in characters for each of them.
+    in characters for each of them. `unread` counts the tokens of the text beyond the encoder's limit.
     """
 
     ids: tuple[Any, ...]
     places: tuple[int, ...]
     spans: tuple[Span, ...]
+    unread: int = 0
 
 
 class TextEncoder(Protocol):
@@ -79,13 +78,16 @@ class TextEncoder(Protocol):
 
 
 class EmbeddedEncoder(nn.Module):
-    """Vectors by hashing, without a vocabulary or a file; `seed` chooses the hash."""
+    """Vectors by hashing, without a vocabulary or a file; `seed` chooses the hash. With `letters` scripts
+    that write no spaces between words are cut into letters.
+    """
 
     width = WORD_CHANNELS + PLACE_CHANNELS
 
-    def __init__(self, seed: int, limit: int) -> None:
+    def __init__(self, seed: int, limit: int, *, letters: bool = False) -> None:
         super().__init__()
         self.seed = seed
+        self.letters = letters
         self.limit = limit
         # The first row of the table is what stands behind the end of a text.
         self._numbers: dict[str, int] = {"": 0}
@@ -94,12 +96,16 @@ class EmbeddedEncoder(nn.Module):
         self.register_buffer("_waves", torch.from_numpy(place_waves(limit)), persistent=False)
 
     def tokenizer_digest(self) -> str:
-        return content_key({"tokenizer": "embedded", "version": EMBEDDED_VERSION, "limit": self.limit})
+        pieces = {"pieces": "letters"} if self.letters else {}
+        return content_key(
+            {"tokenizer": "embedded", "version": EMBEDDED_VERSION, "limit": self.limit, **pieces}
+        )
 
     def tokens(self, text: str) -> Tokens:
-        spans = piece_spans(text)[: self.limit - 2]
+        pieces = letter_spans(text) if self.letters else piece_spans(text)
+        spans = pieces[: self.limit - 2]
         ids = (START, *(text[start:end].lower() for start, end in spans), END)
-        return Tokens(ids, tuple(range(1, len(spans) + 1)), tuple(spans))
+        return Tokens(ids, tuple(range(1, len(spans) + 1)), tuple(spans), len(pieces) - len(spans))
 
     def embeddings(self, texts: Sequence[Tokens], length: int) -> Tensor:
         self._learn({token for text in texts for token in text.ids})
@@ -120,33 +126,6 @@ class EmbeddedEncoder(nn.Module):
         if new:
             self._numbers.update({token: len(self._table) + at for at, token in enumerate(new)})
             self._table = np.concatenate([self._table, [word_vector(token, self.seed) for token in new]])
-
-
-def piece_spans(text: str) -> list[Span]:
-    """The spans (start, end) of the words and single marks of a text.
-
-    Vowel signs, accents and joiners belong to what they stand behind: many scripts write words with them.
-    """
-    spans: list[Span] = []
-    for match in PIECE.finditer(text):
-        start, end = match.span()
-        follows = bool(spans) and spans[-1][1] == start
-        # Letters right behind a word are there only if it was carried over such a sign.
-        if follows and (combines(text[start]) or (is_word(text[start]) and is_word(text[spans[-1][0]]))):
-            spans[-1] = spans[-1][0], end
-        else:
-            spans.append((start, end))
-    return spans
-
-
-def is_word(letter: str) -> bool:
-    """Whether a word can begin with it: a letter, a digit or _."""
-    return letter.isalnum() or letter == "_"
-
-
-def combines(letter: str) -> bool:
-    """Whether it is a part of the letter before it: a combining mark, or a joiner of zero width."""
-    return unicodedata.category(letter).startswith("M") or letter in JOINERS
 
 
 def word_vector(token: str, seed: int) -> NDArray[np.float32]:
@@ -198,33 +177,16 @@ class Head(nn.Module):
 class TextNetwork(nn.Module):
     """From a text to logits, in three steps: tokens, their embeddings, what the network makes of them.
 
-    `is_small` networks run on one thread of the processor: more would wait for each other, and could add up
-    in another order.
+    `encoder` is frozen, and puts out logits itself if there is no `head`; of a binary one, a single logit z
+    per text, which becomes (-z/2, z/2). `is_small` networks run on one
+    thread of the processor: more would wait for each other, and could add up in another order.
     """
 
-    is_small = False
-
-    def tokenizer_digest(self) -> str:
-        raise NotImplementedError
-
-    @property
-    def limit(self) -> int:
-        raise NotImplementedError
-
-    def tokens(self, text: str) -> Tokens:
-        raise NotImplementedError
-
-    def embeddings(self, texts: Sequence[Tokens], length: int) -> Tensor:
-        raise NotImplementedError
-
-
-class EncodedClassifier(TextNetwork):
-    """A frozen encoder and a head."""
-
-    def __init__(self, encoder: TextEncoder, head: Head) -> None:
+    def __init__(self, encoder: TextEncoder, head: Head | None = None) -> None:
         super().__init__()
         self.encoder = encoder
         self.head = head
+        self.is_binary = False
         self.is_small = isinstance(encoder, EmbeddedEncoder)
 
     def tokenizer_digest(self) -> str:
@@ -241,8 +203,9 @@ class EncodedClassifier(TextNetwork):
         return self.encoder.embeddings(texts, length)
 
     def forward(self, embeddings: Tensor, mask: Tensor) -> Tensor:
-        logits: Tensor = self.head(self.encoder(embeddings, mask), mask)
-        return logits
+        encoded = self.encoder(embeddings, mask)
+        logits: Tensor = encoded if self.head is None else self.head(encoded, mask)
+        return two_logits(logits) if self.is_binary else logits
 
 
 @contextmanager
@@ -259,4 +222,5 @@ def threads(network: TextNetwork) -> Iterator[None]:
 
 def embedded_encoder(architecture: JsonValue) -> EmbeddedEncoder:
     """The embedded encoder that an architecture names."""
-    return EmbeddedEncoder(int(architecture["seed"]), int(architecture["max_tokens"]))
+    letters = architecture.get("pieces") == "letters"
+    return EmbeddedEncoder(int(architecture["seed"]), int(architecture["max_tokens"]), letters=letters)

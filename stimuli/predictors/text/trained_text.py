@@ -32,7 +32,6 @@ from stimuli.predictors.files.weights import (
 from stimuli.predictors.text.base import TextPredictor, assemble_text
 from stimuli.predictors.text.text_encoders import (
     EmbeddedEncoder,
-    EncodedClassifier,
     Head,
     TextEncoder,
     TextNetwork,
@@ -60,13 +59,16 @@ MIN_GROUPS = 4
 class TrainedTextParams(Params):
     """What is trained, and how long.
 
-    `encoder` is the embedded one, or a transformer in the folder `encoder_path`. `pooling` is "lstm", or
+    `encoder` is the embedded one, or a transformer in the folder `encoder_path`. `pieces` are what the
+    embedded one reads: what stands between spaces and marks, or with "letters" the single letters of scripts
+    that write no spaces between words, as BERT reads Chinese. `pooling` is "lstm", or
     "mean" as the paper has it for sentence length. `train_items` is the most texts that are used (drawn by
     seed, classes in equal shares); of a longer text the first `max_tokens` are read.
     """
 
     encoder: Literal["embedded", "transformers"] = "embedded"
     encoder_path: str = ""
+    pieces: Literal["spaces", "letters"] = "spaces"
     pooling: Literal["lstm", "mean"] = "lstm"
     seed: Annotated[int, Field(ge=0)] = 0
     epochs: Annotated[int, Field(ge=1, le=200)] = 20
@@ -78,6 +80,10 @@ class TrainedTextParams(Params):
     def _with_path(self) -> TrainedTextParams:
         if (self.encoder == "transformers") != bool(self.encoder_path):
             raise ValueError('encoder_path names the folder of encoder = "transformers", and of no other')
+        if self.encoder == "transformers" and self.pieces == "letters":
+            raise ValueError(
+                'pieces = "letters" is for the embedded encoder; a transformer has its tokenizer'
+            )
         return self
 
 
@@ -87,7 +93,8 @@ def training_key(component: Component, dataset: Component, content_digest: str, 
     encoder = folder_digest((folder / params.encoder_path).resolve()) if params.encoder_path else ""
     return content_key(
         {
-            "predictor": params.model_dump(mode="json"),
+            # What was trained before there were pieces keeps its key.
+            "predictor": params.model_dump(mode="json", exclude={"pieces"}) | _pieces(params),
             "encoder": encoder,
             "dataset": dataset.as_json(),
             "content": content_digest,
@@ -99,11 +106,6 @@ def training_key(component: Component, dataset: Component, content_digest: str, 
 def open_trained_text(
     component: Component, folder: Path, dataset: TextDataset, progress: Progress
 ) -> TextPredictor:
-    """Train on the spot; as `train_text`."""
-    return train_text(component, folder, dataset, progress)
-
-
-def train_text(component: Component, folder: Path, dataset: TextDataset, progress: Progress) -> TextPredictor:
     """Train the small network behind the frozen encoder.
 
     The same seed and texts give the same weights on one machine. A fifth of the groups is held out; its
@@ -113,16 +115,16 @@ def train_text(component: Component, folder: Path, dataset: TextDataset, progres
     params = read_params(component, TrainedTextParams, "predictor")
     items = _choose(dataset, params)
     encoder, pack, precisions = _encoder(params, folder)
-    vectors = _encoded(encoder, [dataset.text(item.key) for item in items], progress)
+    vectors = _encode_texts(encoder, [dataset.text(item.key) for item in items], progress)
     targets = torch.tensor([dataset.labels.index(item.truth) for item in items])
     held_out = _hold_out(items, np.random.default_rng([params.seed, 11]))
     with repeatable(params.seed):
         head = Head(encoder.width, len(dataset.labels), params.pooling)
-        shown = _Shown(vectors, targets, np.flatnonzero(~held_out))
+        shown = _TrainingTexts(vectors, targets, np.flatnonzero(~held_out))
         _fit(head, shown, params, lambda done, total: progress("training the network", done, total))
         accuracy = _accuracy(head, vectors, targets, np.flatnonzero(held_out))
     return assemble_text(
-        EncodedClassifier(encoder, head),
+        TextNetwork(encoder, head),
         labels=dataset.labels,
         architecture={
             "kind": "trained_text",
@@ -131,6 +133,7 @@ def train_text(component: Component, folder: Path, dataset: TextDataset, progres
             "max_tokens": params.max_tokens,
             "pooling": params.pooling,
             "classes": len(dataset.labels),
+            **_pieces(params),
         },
         payload=pack(head),
         provenance={
@@ -143,6 +146,10 @@ def train_text(component: Component, folder: Path, dataset: TextDataset, progres
             **cast_from(precisions),
         },
     )
+
+
+def _pieces(params: TrainedTextParams) -> dict[str, JsonValue]:
+    return {"pieces": params.pieces} if params.pieces != "spaces" else {}
 
 
 def restore_trained_text(architecture: Mapping[str, JsonValue], payload: bytes) -> TextNetwork:
@@ -163,11 +170,11 @@ def restore_trained_text(architecture: Mapping[str, JsonValue], payload: bytes) 
     with torch.random.fork_rng(devices=[]):
         head = Head(encoder.width, int(architecture["classes"]), architecture["pooling"])
     fit_weights(head, state, "the archive")
-    return EncodedClassifier(encoder, head)
+    return TextNetwork(encoder, head)
 
 
 @dataclass(frozen=True, eq=False)
-class _Shown:
+class _TrainingTexts:
     """What is learnt from: vectors (T, width) and class of each text, and the places of those to be shown."""
 
     vectors: Sequence[Tensor]
@@ -198,7 +205,8 @@ def _encoder(
     """The encoder, how a head is packed with what the encoder needs, and from which precisions its weights
     were cast."""
     if params.encoder == "embedded":
-        return EmbeddedEncoder(params.seed, params.max_tokens), pack_weights, []
+        letters = params.pieces == "letters"
+        return EmbeddedEncoder(params.seed, params.max_tokens, letters=letters), pack_weights, []
     place = (folder / params.encoder_path).resolve()
     files, state = read_folder(place)
     transformer = Transformer(
@@ -208,7 +216,7 @@ def _encoder(
     return transformer, lambda head: pack_transformer(transformer, files, head.state_dict()), precisions
 
 
-def _encoded(encoder: TextEncoder, texts: Sequence[str], progress: Progress) -> list[Tensor]:
+def _encode_texts(encoder: TextEncoder, texts: Sequence[str], progress: Progress) -> list[Tensor]:
     """The encoder's vectors of each text, (T, width), once: the encoder is never trained."""
     tokens = [encoder.tokens(text) for text in texts]
     order = sorted(range(len(tokens)), key=lambda place: len(tokens[place].ids))
@@ -238,7 +246,9 @@ def _hold_out(items: Sequence[Item], rng: np.random.Generator) -> NDArray[np.boo
     return np.array([item.group in held for item in items])
 
 
-def _fit(head: Head, shown: _Shown, params: TrainedTextParams, progress: Callable[[int, int], None]) -> None:
+def _fit(
+    head: Head, shown: _TrainingTexts, params: TrainedTextParams, progress: Callable[[int, int], None]
+) -> None:
     """Optimise in place."""
     rng = np.random.default_rng([params.seed, 13])
     optimiser = torch.optim.Adam(head.parameters(), lr=params.learning_rate)
@@ -247,7 +257,7 @@ def _fit(head: Head, shown: _Shown, params: TrainedTextParams, progress: Callabl
     head.train()
     for _epoch in range(params.epochs):
         for chosen in np.array_split(rng.permutation(shown.places), per_epoch):
-            vectors, mask = _padded([shown.vectors[place] for place in chosen])
+            vectors, mask = _pad_vectors([shown.vectors[place] for place in chosen])
             loss = functional.cross_entropy(head(vectors, mask), shown.targets[chosen])
             optimiser.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
@@ -256,7 +266,7 @@ def _fit(head: Head, shown: _Shown, params: TrainedTextParams, progress: Callabl
             progress(step, total)
 
 
-def _padded(vectors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+def _pad_vectors(vectors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     counts = torch.tensor([len(text_vectors) for text_vectors in vectors])
     filled = pad_sequence(list(vectors), batch_first=True)
     return filled, torch.arange(filled.shape[1]) < counts[:, None]
@@ -268,6 +278,6 @@ def _accuracy(head: Head, vectors: Sequence[Tensor], targets: Tensor, places: ND
     with torch.no_grad():
         for start in range(0, len(places), ENCODED_AT_ONCE):
             part = places[start : start + ENCODED_AT_ONCE]
-            answers = head(*_padded([vectors[place] for place in part])).argmax(1)
+            answers = head(*_pad_vectors([vectors[place] for place in part])).argmax(1)
             right += int((answers == targets[part]).sum())
     return right / len(places)

@@ -17,8 +17,15 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from stimuli.errors import BadSpec
-from stimuli.predictors.files.weights import cast_from, fit_weights, other_precisions, read_weights
+from stimuli.errors import BadSpec, ShapeMismatch, first_line
+from stimuli.predictors.files.hub_folder import problem_of
+from stimuli.predictors.files.weights import (
+    cast_from,
+    fit_weights,
+    other_precisions,
+    read_weights,
+    unwrap_names,
+)
 from stimuli.predictors.text.base import STEP, TextPredictor, assemble_text
 from stimuli.predictors.text.text_encoders import TextNetwork, Tokens
 from stimuli.registry import Params, read_params
@@ -27,6 +34,7 @@ from stimuli.types import Progress, TextDataset
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 FILES = (CONFIG, TOKENIZER)
+SAVE_AGAIN = "save config.json and model.safetensors of one model again with save_pretrained"
 SPARE_PLACES = 2
 """Some models count places from two."""
 PROBES = ("Are these the same numbers, word by word?", "One")
@@ -48,7 +56,7 @@ class Cutter:
     """A tokenizer from the text of its tokenizer.json."""
 
     def __init__(self, definition: str, limit: int, source: str) -> None:
-        library = needed("tokenizers")
+        library = optional_library("tokenizers")
         try:
             self._tokenizer = library.Tokenizer.from_str(definition)
         except Exception as error:  # the library has no narrower class
@@ -63,7 +71,8 @@ class Cutter:
         encoding = self._tokenizer.encode(text)
         places = tuple(at for at, is_mark in enumerate(encoding.special_tokens_mask) if not is_mark)
         spans = tuple((int(encoding.offsets[at][0]), int(encoding.offsets[at][1])) for at in places)
-        return Tokens(tuple(encoding.ids), places, spans)
+        unread = sum(len(part.ids) - sum(part.special_tokens_mask) for part in encoding.overflowing)
+        return Tokens(tuple(encoding.ids), places, spans, unread)
 
 
 class Transformer(nn.Module):
@@ -75,7 +84,7 @@ class Transformer(nn.Module):
         super().__init__()
         config = _config(json.loads(files[CONFIG]), source)
         self.model = _empty_model(config, classifies, source)
-        fit_weights(self.model, _fitting(self.model, state, source), source)
+        fit_weights(self.model, _fitting(self.model, state, classifies, source), source, SAVE_AGAIN)
         self.model.eval()
         places = int(getattr(config, "max_position_embeddings", 0) or max_tokens + SPARE_PLACES)
         self.limit = min(max_tokens, places - SPARE_PLACES)
@@ -117,31 +126,6 @@ class Transformer(nn.Module):
         return result
 
 
-class SequenceClassifier(TextNetwork):
-    """A transformer that puts out logits itself."""
-
-    def __init__(self, transformer: Transformer) -> None:
-        super().__init__()
-        self.transformer = transformer
-
-    def tokenizer_digest(self) -> str:
-        return self.transformer.tokenizer_digest()
-
-    @property
-    def limit(self) -> int:
-        return self.transformer.limit
-
-    def tokens(self, text: str) -> Tokens:
-        return self.transformer.tokens(text)
-
-    def embeddings(self, texts: Sequence[Tokens], length: int) -> Tensor:
-        return self.transformer.embeddings(texts, length)
-
-    def forward(self, embeddings: Tensor, mask: Tensor) -> Tensor:
-        logits: Tensor = self.transformer(embeddings, mask)
-        return logits
-
-
 def open_transformers_text(
     component: Component, folder: Path, dataset: TextDataset, progress: Progress
 ) -> TextPredictor:
@@ -156,12 +140,17 @@ def open_transformers_text(
     transformer = Transformer(
         files, max_tokens=params.max_tokens, classifies=True, source=source, state=state
     )
+    config = json.loads(files[CONFIG])
     predictor = assemble_text(
-        SequenceClassifier(transformer),
-        labels=params.labels or _own_labels(json.loads(files[CONFIG]), dataset),
+        TextNetwork(transformer),
+        labels=params.labels or _own_labels(config, dataset),
         architecture={"kind": "transformers_text", "max_tokens": params.max_tokens},
         payload=pack_transformer(transformer, files),
-        provenance={"origin": place.name, **cast_from(other_precisions(state.values()))},
+        provenance={
+            "origin": place.name,
+            **cast_from(other_precisions(state.values())),
+            **problem_of(config, source),
+        },
     )
     progress("loading the model", 1, 1)
     return predictor
@@ -225,7 +214,7 @@ def unpack_transformer(payload: bytes) -> tuple[dict[str, str], dict[str, Tensor
 def restore_transformers_text(architecture: Mapping[str, JsonValue], payload: bytes) -> TextNetwork:
     """The network of an archive."""
     files, state, _ = unpack_transformer(payload)
-    return SequenceClassifier(
+    return TextNetwork(
         Transformer(
             files,
             max_tokens=int(architecture["max_tokens"]),
@@ -236,7 +225,7 @@ def restore_transformers_text(architecture: Mapping[str, JsonValue], payload: by
     )
 
 
-def needed(name: str) -> Any:
+def optional_library(name: str) -> Any:
     """An optional library. Raises BadSpec with the remedy if it is not installed."""
     try:
         return import_module(name)
@@ -247,7 +236,7 @@ def needed(name: str) -> Any:
 
 
 def _config(values: dict[str, JsonValue], source: str) -> Any:
-    library = needed("transformers")
+    library = optional_library("transformers")
     if "auto_map" in values:
         raise BadSpec(
             f"{source}: the model brings code of its own, which is never run; use one of the library's"
@@ -265,7 +254,7 @@ def _config(values: dict[str, JsonValue], source: str) -> Any:
 
 
 def _empty_model(config: Any, classifies: bool, source: str) -> nn.Module:
-    library = needed("transformers")
+    library = optional_library("transformers")
     maker = library.AutoModelForSequenceClassification if classifies else library.AutoModel
     try:
         with torch.random.fork_rng(devices=[]):
@@ -276,12 +265,16 @@ def _empty_model(config: Any, classifies: bool, source: str) -> nn.Module:
     return made.float()
 
 
-def _fitting(model: nn.Module, state: Mapping[str, Tensor], source: str) -> dict[str, Tensor]:
+def _fitting(
+    model: nn.Module, state: Mapping[str, Tensor], classifies: bool, source: str
+) -> dict[str, Tensor]:
     """The weights under the names that the model has: a classifier's or language model's file names the
     encoder within itself, and has a head that an encoder lacks. Old names of normalisations are renewed.
+    ShapeMismatch for an encoder alone in place of a classifier.
     """
     wanted = model.state_dict()
     prefix = f"{getattr(model, 'base_model_prefix', '')}."
+    state, _ = unwrap_names(state, {*wanted, *(name.removeprefix(prefix) for name in wanted)})
     fitting: dict[str, Tensor] = {}
     for name, value in state.items():
         new = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
@@ -293,6 +286,13 @@ def _fitting(model: nn.Module, state: Mapping[str, Tensor], source: str) -> dict
     for name, value in wanted.items():
         if name not in fitting and name.startswith("pooler."):
             fitting[name] = torch.zeros_like(value)
+    head = [name for name in wanted if not name.startswith(prefix)]
+    if classifies and fitting and not any(name in fitting for name in head):
+        raise ShapeMismatch(
+            f"{source} holds an encoder without a head that names classes ({', '.join(head[:4])}): take a "
+            "model that was trained to name them, or train a head on the study's texts with predictor "
+            '"trained_text", encoder = "transformers" and encoder_path'
+        )
     return fitting
 
 
@@ -313,9 +313,8 @@ def _check_embeddings(transformer: Transformer, source: str) -> None:
                 ours = transformer(transformer.embeddings([tokens], count), alone)
                 padded = transformer(transformer.embeddings([tokens], length), filled)
         except Exception as error:  # models raise errors of any kind
-            first = (str(error).splitlines() or [type(error).__name__])[0]
             raise BadSpec(
-                f"{source}: the model does not run on the vectors of its tokens ({first}); "
+                f"{source}: the model does not run on the vectors of its tokens ({first_line(error)}); "
                 "use a BERT-like model"
             ) from None
         if not torch.allclose(ours, theirs, atol=CLOSE, rtol=CLOSE):

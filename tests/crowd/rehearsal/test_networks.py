@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from crowd.rehearsal import networks
-from crowd.rehearsal.usual import USUAL
-from experiments.study_file import find_study, load_study, material_folder
+from crowd.rehearsal.demo.defaults import USUAL
+from experiments.study_files.load import find_study, load_study, material_folder
 from stimuli.datasets import open_dataset
 from stimuli.predictors import open_predictor, restore, training_key_of
 from stimuli.predictors.files.packing import MAGIC

@@ -11,13 +11,13 @@ import pytest
 
 from analysis.reports import get_reporter
 from analysis.reports.base import Main
-from analysis.reports.beside import NOT_YET, with_beside
-from analysis.reports.html import page
+from analysis.reports.output.html import page
+from analysis.reports.parts.demo_cases import NOT_YET, with_beside
 from analysis.reports.report import Report
 from crowd.rehearsal import planted
-from crowd.rehearsal.planted import CASES, counted, pictures, told
+from crowd.rehearsal.planted import CASES, case_lines, detection_counts, pictures
 from experiments.errors import StudyError
-from experiments.simulation.controls import CONTROLS
+from experiments.simulation.controls.substitute_explanations import CONTROLS
 from stimuli.predictors import restore
 from tests.analysis.worlds import facts, frames_of
 from tests.proofs.planted import line_of
@@ -50,7 +50,7 @@ def kept_cases(**members: Any) -> dict[str, Any]:
 
 
 def test_they_are_what_was_frozen() -> None:
-    plant = planted.frozen()
+    plant = planted.load_plant()
     assert plant.digest == planted.digest_of(plant)
     for other in (replace(plant, people=11), replace(plant, seed=1), replace(plant, alpha=0.1)):
         assert planted.digest_of(other) != plant.digest
@@ -61,8 +61,8 @@ def test_they_are_not_run_with_another_network(tmp_path: Path, monkeypatch: pyte
     other.write_bytes(planted.NETWORK.read_bytes() + b" ")
     monkeypatch.setattr(planted, "NETWORK", other)
     with pytest.raises(StudyError, match="not those that were frozen"):
-        planted.frozen()
-    assert set(told.told()) == {"why_not"}
+        planted.load_plant()
+    assert set(case_lines.shipped_run()) == {"why_not"}
 
 
 def test_the_network_answers_by_the_sign_alone() -> None:
@@ -100,7 +100,7 @@ def test_every_group_has_its_own_people_on_the_same_plans(monkeypatch: pytest.Mo
         return len(met) / 100
 
     monkeypatch.setattr(planted, "agreement", seen)
-    made = planted.run(replace(planted.frozen(), people=3), 11)
+    made = planted.run(replace(planted.load_plant(), people=3), 11)
     assert list(CASES.values()) == ["baseline", "oracle", "other_image"] and set(CASES.values()) <= set(
         CONTROLS
     )
@@ -113,23 +113,23 @@ def test_every_group_has_its_own_people_on_the_same_plans(monkeypatch: pytest.Mo
 
 def test_who_is_led_to_the_sign_learns_it() -> None:
     """Four people of ten, on one seed that is not the shipped one: the direction alone is asked."""
-    made = planted.run(replace(planted.frozen(), people=4), 3)
+    made = planted.run(replace(planted.load_plant(), people=4), 3)
     means = {name: float(np.mean(scores)) for name, scores in made.scores.items()}
     assert means["marked"] > means["null"] and means["marked"] > means["baseline"]
 
 
 def test_what_was_counted_is_read_from_the_page_of_evidence_with_its_commit(tmp_path: Path) -> None:
-    made = counted.Counted("ab" * 32, 200, 191, 12, 0.9634)
+    made = detection_counts.DetectionCounts("ab" * 32, 200, 191, 12, 0.9634)
     row = "| commit | seed | day |\n| --- | --- | --- |\n| 0123456789ab | 0 | 2026-11-29 |\n"
     file = tmp_path / "planted.md"
     file.write_text(f"# Proof\n\n{row}\n```\n{line_of(made)}\n```\n")
-    assert counted.counted_of("ab" * 32, file) == replace(made, commit="0123456789ab")
-    assert counted.counted_of("cd" * 32, file) is None, "it was counted for another version"
-    assert counted.counted_of("ab" * 32, tmp_path / "none.md") is None
+    assert detection_counts.counted_of("ab" * 32, file) == replace(made, commit="0123456789ab")
+    assert detection_counts.counted_of("cd" * 32, file) is None, "it was counted for another version"
+    assert detection_counts.counted_of("ab" * 32, tmp_path / "none.md") is None
 
 
 def test_the_shipped_evidence_is_of_what_is_frozen() -> None:
-    read = counted.counted_of(planted.frozen().digest)
+    read = detection_counts.counted_of(planted.load_plant().digest)
     assert read is not None and read.runs == 200
 
 

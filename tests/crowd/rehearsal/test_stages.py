@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from crowd.rehearsal.rounds import scaled
-from crowd.rehearsal.shown import print_addresses
-from crowd.rehearsal.stages import end_stage, print_routing, stages_of
+from crowd.rehearsal.demo.multistage_study import end_stage, print_routing, stages_of
+from crowd.rehearsal.demo.server import print_addresses
+from crowd.rehearsal.demo.study_rounds import scale_study
 from experiments.errors import StudyError
 from experiments.models import Solution, Study
-from experiments.study_file import find_study, load_study
+from experiments.study_files.load import find_study, load_study
 from experiments.terminal import Terminal
 from tests.experiments.checked import checked_study
 from tests.experiments.protocols import SOLVE, solved, staged
@@ -30,23 +30,23 @@ from tests.world import Person
 def test_as_many_people_come_as_a_shipped_study_has_places_for(
     slug: str, wanted: int, changes: dict[str, object]
 ) -> None:
-    assert scaled(load_study(find_study(slug)), None) == (wanted, changes)
+    assert scale_study(load_study(find_study(slug)), None) == (wanted, changes)
 
 
 def test_the_usual_demo_is_small_and_that_of_240_people_is_the_file_s() -> None:
     definition = load_study(find_study("wolf-or-husky"))
-    wanted, changes = scaled(definition, None)
+    wanted, changes = scale_study(definition, None)
     # 8 x 6 places, of which 8 are for visitors; 3 blocks of 5 + 7 trials fit 40 items.
     assert wanted == 40 and {table["slots"] for table in changes["conditions"]} == {6}
     whole = definition.stimuli.model_dump(mode="json", exclude_none=True)
     assert whole["items"] == 120 and changes["stimuli"] == {**whole, "items": 40}
     load_study(find_study("wolf-or-husky"), changes=changes)
-    assert scaled(definition, 240) == (240, {})
+    assert scale_study(definition, 240) == (240, {})
 
 
 def test_a_stage_of_lists_alone_gets_one_more_solver_of_each_task_for_visitors() -> None:
     definition = load_study(find_study("find-the-digit"))
-    wanted, changes = scaled(definition, None)
+    wanted, changes = scale_study(definition, None)
     assert wanted == 80 and changes == {"design": {**definition.design, "solutions_per_task": 2}}
 
 

@@ -18,7 +18,7 @@ from analysis.reports import get_reporter
 from analysis.reports.base import Section, StudyFacts
 from analysis.reports.report import Report
 from stimuli.explainers.base import AnyImage
-from stimuli.metrics.base import Better, Measured
+from stimuli.metrics.base import Better, MetricValue
 from stimuli.planner.asks import Steps
 from stimuli.planner.values import Subject
 from stimuli.registry import Params, parameters, read_params
@@ -61,7 +61,7 @@ class Centre:
     def measure(self, predictor: Any, subject: Subject, attribution: Weights) -> Steps:
         size = np.abs(np.asarray(attribution.values, np.float64))
         inside = [slice(round(n * (1 - self.side) / 2), round(n * (1 + self.side) / 2)) for n in size.shape]
-        return Measured(float(size[tuple(inside)].sum() / size.sum()))
+        return MetricValue(float(size[tuple(inside)].sum() / size.sum()))
         yield
 
 

@@ -1,8 +1,7 @@
 import { pressKey, simulateTimeline, startTimeline } from "@jspsych/test-utils";
 import { choices, find, media, noDraft, until } from "../../cast";
-import type { DecideTrial } from "../../model";
-import { de } from "../../words/de";
-import { en } from "../../words/en";
+import type { DecideTrial } from "../../server/model";
+import { de, en } from "../../words";
 import { CannotShow } from "../kind";
 import { decide, DecidePlugin } from ".";
 

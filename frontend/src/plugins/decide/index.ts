@@ -1,6 +1,6 @@
 import { ParameterType } from "jspsych";
-import { h } from "../../dom";
-import type { DecideTrial, Media } from "../../model";
+import { h } from "../../frame/dom";
+import type { DecideTrial, Media } from "../../server/model";
 import { CHOICE_PARAMETERS, choicePlugin, type Choosing } from "../choose";
 import { CannotShow, type Kind } from "../kind";
 import { PRESS_DATA } from "../press";

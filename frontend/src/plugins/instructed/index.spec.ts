@@ -1,6 +1,6 @@
 import { pressKey, simulateTimeline, startTimeline } from "@jspsych/test-utils";
 import { example, find, instructed as trialOf, noDraft, state, until } from "../../cast";
-import { en } from "../../words/en";
+import { en } from "../../words";
 import { predict } from "../predict";
 import { instructed } from ".";
 

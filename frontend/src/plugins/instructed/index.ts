@@ -1,6 +1,6 @@
 import { ParameterType } from "jspsych";
-import { keys, printed } from "../../keys";
-import type { Choice, InstructedTrial } from "../../model";
+import { keys, printed } from "../../frame/keys";
+import type { Choice, InstructedTrial } from "../../server/model";
 import { CHOICE_PARAMETERS, choicePlugin, type Choosing } from "../choose";
 import { UNTIL_ANSWER } from "../exposure";
 import type { Kind } from "../kind";

@@ -1,7 +1,7 @@
 import { pressKey, simulateTimeline, startTimeline } from "@jspsych/test-utils";
 import { choices, find, guess, learn, until } from "../../cast";
-import type { Feedback } from "../../model";
-import { en } from "../../words/en";
+import type { Feedback } from "../../server/model";
+import { en } from "../../words";
 import type { Answered } from "../kind";
 import { LearnPlugin } from ".";
 

@@ -1,6 +1,6 @@
 import { ParameterType, type JsPsych, type JsPsychPlugin, type TrialType } from "jspsych";
-import { h } from "../../dom";
-import type { Choice, Feedback, LearnTrial } from "../../model";
+import { h } from "../../frame/dom";
+import type { Choice, Feedback, LearnTrial } from "../../server/model";
 import { Board } from "../board";
 import type { Answered, Kind, Shown } from "../kind";
 import { dataOf, PRESS_DATA, SHOWN_PARAMETERS, simulatePress } from "../press";

@@ -1,6 +1,6 @@
 import { pressKey, simulateTimeline, startTimeline } from "@jspsych/test-utils";
 import { choices, example, find, media, until } from "../../cast";
-import { en } from "../../words/en";
+import { en } from "../../words";
 import { PredictPlugin } from ".";
 
 function trial(changes: Record<string, unknown> = {}) {

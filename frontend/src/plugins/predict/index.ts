@@ -1,5 +1,5 @@
 import { ParameterType } from "jspsych";
-import type { PredictTrial } from "../../model";
+import type { PredictTrial } from "../../server/model";
 import { CHOICE_PARAMETERS, choicePlugin, type Choosing } from "../choose";
 import type { Kind } from "../kind";
 import { PRESS_DATA } from "../press";

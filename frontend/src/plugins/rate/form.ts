@@ -1,11 +1,11 @@
 /** What is rated, in view all the time, beside the questions about it; one button to go on when all are answered. */
-import { button, h, keysAreBusy } from "../../dom";
-import type { Context, RateQuestion } from "../../model";
+import { button, h, keysAreBusy } from "../../frame/dom";
+import type { Context, RateQuestion } from "../../server/model";
 import { PRESSED_MS } from "../board";
 import { Exposure } from "../exposure";
 import type { Shown } from "../kind";
-import { countsOf, pressContext } from "../noted";
-import { sights } from "../sights";
+import { countsOf, pressContext } from "../answer-context";
+import { sights } from "../visual";
 import { eachOnce, pairBlock, stimulus, type Stimulus } from "../stimulus";
 import { pointOf, Scale } from "./scale";
 

@@ -1,7 +1,7 @@
 import { pressKey, simulateTimeline, startTimeline } from "@jspsych/test-utils";
 import { find, media, until } from "../../cast";
-import type { RateQuestion } from "../../model";
-import { en } from "../../words/en";
+import type { RateQuestion } from "../../server/model";
+import { en } from "../../words";
 import { rate, RatePlugin } from ".";
 
 const side = (name: string) => ({ image: media(name), mark: media(`x-${name}`), text: null, sentence: null });

@@ -1,5 +1,5 @@
 import { ParameterType, type JsPsych, type JsPsychPlugin, type TrialType } from "jspsych";
-import type { RateTrial } from "../../model";
+import type { RateTrial } from "../../server/model";
 import type { Kind } from "../kind";
 import { PRESS_DATA, SHOWN_PARAMETERS } from "../press";
 import { Form, type Rated } from "./form";

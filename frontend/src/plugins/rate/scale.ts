@@ -1,5 +1,5 @@
 /** One question on a scale of points: a radio group, with words at its ends and what it compares above it. */
-import { h } from "../../dom";
+import { h } from "../../frame/dom";
 import type { Words } from "../../words";
 
 export const POINTS = [1, 2, 3, 4, 5] as const;

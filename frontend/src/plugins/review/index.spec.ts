@@ -1,8 +1,7 @@
 import { pressKey, simulateTimeline, startTimeline } from "@jspsych/test-utils";
 import { find, media, noDraft, until } from "../../cast";
-import type { Choice, ReviewTrial } from "../../model";
-import { de } from "../../words/de";
-import { en } from "../../words/en";
+import type { Choice, ReviewTrial } from "../../server/model";
+import { de, en } from "../../words";
 import { CannotShow } from "../kind";
 import { review, ReviewPlugin } from ".";
 

@@ -1,6 +1,6 @@
 /** What is judged: the picture, and beside it the same picture with a region, or the empty place for one. */
-import { h } from "../../dom";
-import type { Media, Text } from "../../model";
+import { h } from "../../frame/dom";
+import type { Media, Text } from "../../server/model";
 import { eachOnce, textBlock, type Given } from "../stimulus";
 
 export interface Solution {

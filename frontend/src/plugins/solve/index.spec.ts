@@ -1,9 +1,8 @@
 import { pressKey, simulateTimeline, startTimeline } from "@jspsych/test-utils";
 import { find, media, noDraft, until } from "../../cast";
-import { keys } from "../../keys";
-import type { Choice, SolveTrial } from "../../model";
-import { de } from "../../words/de";
-import { en } from "../../words/en";
+import { keys } from "../../frame/keys";
+import type { Choice, SolveTrial } from "../../server/model";
+import { de, en } from "../../words";
 import { CannotShow } from "../kind";
 import { solve, SolvePlugin } from ".";
 import { hand } from "./tools";

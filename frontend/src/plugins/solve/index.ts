@@ -1,5 +1,5 @@
 import { ParameterType, type JsPsych, type JsPsychPlugin, type TrialType } from "jspsych";
-import type { SolveTrial } from "../../model";
+import type { SolveTrial } from "../../server/model";
 import { CannotShow, type Kind } from "../kind";
 import { PRESS_DATA, SHOWN_PARAMETERS } from "../press";
 import { CANNOT_SAY, Solving, type Task } from "./solving";

@@ -1,6 +1,6 @@
 /** The picture with its cells: marked by mouse, finger and pen, or by a frame that the arrow keys move. */
-import { h } from "../../dom";
-import type { Media } from "../../model";
+import { h } from "../../frame/dom";
+import type { Media } from "../../server/model";
 import type { Words } from "../../words";
 import { areaPath, cellsAlong, cellsUnder, edgePath, middleOf, type Place } from "./brush";
 import type { Region } from "./region";

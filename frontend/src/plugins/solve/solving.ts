@@ -1,12 +1,12 @@
 /** A task to be solved: the picture that is marked, what marks it, the answers, and one button that sends both. */
-import { button, h, keysAreBusy } from "../../dom";
-import { keys, printed } from "../../keys";
-import type { Choice, Context, Media } from "../../model";
+import { button, h, keysAreBusy } from "../../frame/dom";
+import { keys, printed } from "../../frame/keys";
+import type { Choice, Context, Media } from "../../server/model";
 import { PRESSED_MS } from "../board";
 import { Exposure } from "../exposure";
 import type { Shown, TrialDraft } from "../kind";
-import { countsOf, pressContext } from "../noted";
-import { sights } from "../sights";
+import { countsOf, pressContext } from "../answer-context";
+import { sights } from "../visual";
 import { sizesOf } from "./brush";
 import { Plate, type Brush, type Device } from "./plate";
 import { Region, type Kept } from "./region";
@@ -136,7 +136,7 @@ export class Solving {
         "label",
         { class: choice.value === CANNOT_SAY ? "choice none" : "choice" },
         this.radios[index],
-        h("span", { class: "choice-text" }, choice.text),
+        h("span", { class: "choice-text", dir: "auto" }, choice.text),
         this.signs[index],
       ),
     );

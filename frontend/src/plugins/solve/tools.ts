@@ -1,5 +1,5 @@
 /** Brush and eraser in three sizes; taking back, making again, clearing. */
-import { h } from "../../dom";
+import { h } from "../../frame/dom";
 import type { Words } from "../../words";
 import type { Brush } from "./plate";
 

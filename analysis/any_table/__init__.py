@@ -1,0 +1,1 @@
+"""Statistics for a table that anybody brings: one row per answer in, tables of results out."""

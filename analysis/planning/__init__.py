@@ -1,0 +1,1 @@
+"""What a study's planned test can find, and the levels at which it is tested."""

@@ -1,0 +1,1 @@
+"""Sections that the reports of several paradigms share."""

@@ -1,0 +1,1 @@
+"""Utility of explanation methods, and what automatic metrics say of their explanations."""

@@ -1,0 +1,1 @@
+"""Rank tests and rank correlation."""

@@ -1,0 +1,1 @@
+"""Shares of yes: proportions, contrasts, margins, signal detection."""

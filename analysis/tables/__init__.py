@@ -1,0 +1,1 @@
+"""The tables of a study: the only reader of its rows."""

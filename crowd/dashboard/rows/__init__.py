@@ -1,0 +1,1 @@
+"""What the pages of the dashboard show, read from the database as plain values."""

@@ -1,0 +1,1 @@
+"""The demo: shipped studies with simulated people, from stimuli to report."""

@@ -1,0 +1,1 @@
+"""Opening a study: every slot planned, its preregistration stored and time-stamped."""

@@ -1,0 +1,1 @@
+"""One person's session from arrival to verdict."""

@@ -1,0 +1,1 @@
+"""Simulated people take a study over HTTP, as a browser would."""

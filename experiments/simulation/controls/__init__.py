@@ -1,0 +1,1 @@
+"""What the observers would have done with other explanations."""

@@ -1,0 +1,1 @@
+"""Studies that start from the solutions of an earlier one."""

@@ -1,0 +1,1 @@
+"""Study files on disk: located, read, checked, extended."""

@@ -1,0 +1,1 @@
+"""What people read on a study's pages, in every language, and the window that it needs."""

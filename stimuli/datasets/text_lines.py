@@ -1,0 +1,101 @@
+"""Lines of a file of texts, as read, and what is said of those that stand there twice or read otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stimuli.errors import first_of
+from stimuli.types import Split
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """One text as the file has it; `number` counts lines from 1, and `file` is empty for the first file.
+    `spaced` counts its C1 control characters, `folded` says that a cell goes on over lines.
+    """
+
+    number: int
+    text: str
+    label: str
+    split: Split | None
+    group: str
+    spaced: int = 0
+    folded: bool = False
+    file: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{'people' if self.file else 'line'}-{self.number:06d}"
+
+    @property
+    def place(self) -> str:
+        return f"{self.number} of {self.file}" if self.file else str(self.number)
+
+    @property
+    def mark(self) -> str:
+        """What is the same of texts that are equal but for case and spaces."""
+        return " ".join(self.text.casefold().split())
+
+
+def once_per_side(read: Sequence[TextLine]) -> tuple[list[TextLine], tuple[str, ...]]:
+    """The lines without those of people whose text is the model's too, and without all of a text whose labels
+    differ between the sides; and what is said of it.
+    """
+    by_mark: dict[str, list[TextLine]] = {}
+    for line in read:
+        by_mark.setdefault(line.mark, []).append(line)
+    both = {mark for mark, alike in by_mark.items() if len({line.split for line in alike}) > 1}
+    torn = {mark for mark in both if len({line.label for line in by_mark[mark]}) > 1}
+    doubled = [line for line in read if line.split == "people" and line.mark in both]
+    of_model = [line for line in read if line.split == "model" and line.mark in torn]
+    of_people = sum(line.split == "people" for line in read)
+    said = []
+    if doubled:
+        said.append(
+            f"{len(doubled):,} of {of_people:,} texts of people are the model's too, but for case and "
+            f"spaces, and were left out ({_lines(doubled)})"
+        )
+    if of_model:
+        said.append(
+            f"{len(of_model):,} of {len(read) - of_people:,} texts of the model have another label among "
+            f"people's and were left out too ({_lines(of_model)})"
+        )
+    gone = {line.key for line in (*doubled, *of_model)}
+    return [line for line in read if line.key not in gone], tuple(said)
+
+
+def said_of_reading(read: Sequence[TextLine]) -> tuple[str, ...]:
+    """How many lines were read otherwise than they stand there."""
+    said = []
+    if spaced := [line for line in read if line.spaced]:
+        said.append(
+            f"{sum(line.spaced for line in spaced):,} control characters between U+0080 and U+009F in "
+            f"{len(spaced):,} of {len(read):,} texts were read as spaces ({_lines(spaced)})"
+        )
+    if folded := [line for line in read if line.folded]:
+        said.append(
+            f"{len(folded):,} of {len(read):,} rows go on over several lines, within quotation marks ("
+            f"{_lines(folded)})"
+        )
+    return tuple(said)
+
+
+def _lines(lines: Sequence[TextLine]) -> str:
+    return f"line{'s' * (len(lines) > 1)} {first_of([line.place for line in lines])}"
+
+
+def said_of_labels(lines: Sequence[TextLine]) -> tuple[str, ...]:
+    """That texts have two labels, if there are such: no answer is right about both."""
+    first: dict[str, TextLine] = {}
+    pairs = [
+        f"{other.place} and {line.place}"
+        for line in lines
+        if (other := first.setdefault(line.mark, line)).label != line.label
+    ]
+    if not pairs:
+        return ()
+    return (
+        f"{len(pairs):,} of {len(lines):,} texts stand in the file before with another label, but for case "
+        f"and spaces (lines {first_of(pairs)}): remove both lines of each, or give them one label",
+    )

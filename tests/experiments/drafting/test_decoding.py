@@ -1,0 +1,140 @@
+"""How files become items is a version: what was opened keeps its pixels and keys, and drafts get today's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from experiments.drafting import decoding
+from experiments.drafting.draft import build_draft, gather, with_copies
+from experiments.drafting.stimulus_specs import every_spec
+from experiments.models import Rendering, Study
+from experiments.opening.opening import open_study
+from experiments.study_files.load import load_study
+from stimuli.datasets import DECODING
+from stimuli.errors import BadSpec
+from stimuli.render.recipe import RenderSpec
+from stimuli.spec import Component
+from stimuli.spec_derivation import prepare, spec_for, survey
+from stimuli.store import LocalStore
+from tests.stimuli.profiled import P3, matrix_profile, paint
+from tests.world import draft_study, silent, write_study
+
+SCAN = "left/left-00.png"
+"""The picture of 16 bits, of which it uses 12."""
+MORE = (
+    '\n[[conditions]]\nname = "more"\nrole = "method"\nexplainer = { name = "gradient_x_input" }\nslots = 3\n'
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A study of photographs in Display P3, and a scan of 12 bits in 16."""
+    (tmp_path / "small").mkdir()
+    path = write_study(tmp_path / "small", slots=1)
+    images = path.parent / "images"
+    for file in images.glob("*/*.png"):
+        with Image.open(file) as picture:
+            pixels = np.asarray(picture)
+        paint(file, pixels, matrix_profile(P3, None))
+    with Image.open(images / SCAN) as picture:
+        paint(images / SCAN, np.asarray(picture.convert("L")).astype(np.uint16) * 16)
+    return path
+
+
+@pytest.fixture
+def opened(path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+    """The study as it was drafted and opened before there were versions."""
+    with monkeypatch.context() as before:
+        before.setattr(decoding, "DECODING", 1)
+        study = open_study(draft_study(path), silent)
+    assert decoding.NOTE not in study.predictor
+    return study
+
+
+def keys_of(study: Study, condition: str = "baseline") -> dict[str, tuple[str, str]]:
+    """By item: the network's view and the picture that people see."""
+    rows = Rendering.objects.filter(item__study=study, condition__name=condition)
+    specs = rows.values_list("item__key", "stimulus__spec")
+    return {key: (spec["image_key"], spec["canvas"]["picture"]) for key, spec in specs}
+
+
+@pytest.mark.django_db
+def test_what_was_opened_before_keeps_its_pictures(path: Path, opened: Study, tmp_path: Path) -> None:
+    """Rendered again into an empty store, and extended: the same keys, which name pixels."""
+    definition = load_study(path)
+    assert decoding.decoding_of(definition) == 1
+    assert build_draft(definition, path.parent, silent) == opened
+    store = LocalStore(tmp_path / "lost and found")
+    again = with_copies(definition, gather(definition, path.parent, store, silent), store, silent)
+    rendered = Rendering.objects.filter(item__study=opened).values_list("stimulus__key", flat=True)
+    assert {spec.picture_key for spec in every_spec(definition, again, store).values()} == set(rendered)
+    folder = tmp_path / "more"
+    folder.mkdir()
+    (folder / "study.toml").write_text(f'slug = "more"\ntitle = "More"\nextends = "small"\n{MORE}')
+    later = open_study(draft_study(folder / "study.toml"), silent)
+    assert keys_of(later) == keys_of(opened)
+    assert later.predictor["key"] == opened.predictor["key"] and decoding.NOTE not in later.predictor
+
+
+@pytest.mark.django_db
+def test_a_new_draft_is_read_as_today(path: Path, opened: Study) -> None:
+    path.write_text(path.read_text().replace('slug = "small"', 'slug = "anew"'))
+    with pytest.raises(
+        BadSpec, match="1 of 56 pictures have 16 bits and use levels 0 to .* set levels = 4096"
+    ):
+        draft_study(path)
+    path.write_text(path.read_text().replace('path = "images"', 'path = "images", levels = 4096'))
+    anew = draft_study(path)
+    assert anew.predictor[decoding.NOTE] == DECODING
+    before, after = keys_of(opened), keys_of(anew)
+    shared = before.keys() & after.keys()
+    assert len(shared) > 10 and all(before[key] != after[key] for key in shared)
+    assert build_draft(load_study(path), path.parent, silent).id == anew.id, "it is not made again"
+    opened_anew = open_study(anew, silent)
+    assert decoding.decoding_of(load_study(path)) == decoding.decoding_noted(opened_anew) == DECODING
+
+
+@pytest.mark.django_db
+def test_a_draft_of_before_is_made_again(
+    path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (path.parent / "images" / SCAN).unlink()
+    with monkeypatch.context() as before:
+        before.setattr(decoding, "DECODING", 1)
+        old = build_draft(load_study(path), path.parent, silent)
+        keys = keys_of(old)
+    new = build_draft(load_study(path), path.parent, silent)
+    assert new.id != old.id and new.digest == old.digest and keys_of(new) != keys
+    path.write_text(path.read_text().replace('path = "images"', 'path = "images", colour = "numbers"'))
+    assert keys_of(build_draft(load_study(path), path.parent, silent)) == keys
+
+
+VIEWS = {
+    "left/0.png": ("39a524cb1e84bb99", "b686109a76842514"),
+    "left/1.png": ("7cec0cefe644e5bf", "ee2e28d1c8bae46d"),
+    "left/scan.png": ("c7723383cbdf1448", "34d8a6feb6414bb4"),
+    "right/0.png": ("1d3232db52ec3d13", "68299fd725dea2b4"),
+    "right/1.png": ("568db57fe466051b", "ba34b84b5768c9d9"),
+    "right/scan.png": ("2b0b28d738925c3e", "e7810477d35bbc63"),
+}
+"""Keys of views and of pictures under saliency, beginnings, written by the code of commit ffe75823."""
+
+
+@pytest.mark.pure
+def test_the_first_version_gives_the_keys_of_before(tmp_path: Path) -> None:
+    for place, label in enumerate(("left", "right")):
+        for n in range(2):
+            pixels = np.random.default_rng([place, n]).integers(0, 256, (40, 48, 3), dtype=np.uint8)
+            paint(tmp_path / "images" / label / f"{n}.png", pixels, matrix_profile(P3, None))
+        grey = np.random.default_rng([place, 9]).integers(0, 4096, (40, 48)).astype(np.uint16)
+        paint(tmp_path / "images" / label / "scan.png", grey)
+    dataset = Component("folder", {"path": "images", "people_share": 1.0})
+    predictor = Component("toy", {"kind": "quadrant", "input_px": 32})
+    source = prepare(dataset, predictor, tmp_path, LocalStore(tmp_path / "store"))
+    items = survey(source, LocalStore(tmp_path / "store"))
+    specs = {item.key: spec_for(item, source, Component("saliency"), RenderSpec(), 1) for item in items}
+    assert {key: (spec.image_key[:16], spec.picture_key[:16]) for key, spec in specs.items()} == VIEWS
