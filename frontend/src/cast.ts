@@ -218,6 +218,11 @@ export async function desk(
   return { api, outbox, events, pictures, shell, storage, draft, words: en, reloads: 0, ...display };
 }
 
+/** Waits until what is on the page now has been seen: the first frame may have begun before it, the second has not. */
+export async function painted(): Promise<void> {
+  for (let frame = 0; frame < 3; frame += 1) await new Promise((resolve) => requestAnimationFrame(resolve));
+}
+
 /**
  * Lets promises, timers and animation frames go by until something holds. The limit is generous: the time of a
  * simulated press is drawn and has a long tail, and other work may run on the machine.

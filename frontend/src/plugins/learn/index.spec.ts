@@ -1,5 +1,5 @@
 import { pressKey, simulateTimeline, startTimeline } from "@jspsych/test-utils";
-import { choices, find, guess, learn, until } from "../../cast";
+import { choices, find, guess, learn, painted, until } from "../../cast";
 import type { Feedback } from "../../server/model";
 import { en } from "../../words";
 import type { Answered } from "../kind";
@@ -159,7 +159,9 @@ test.each([
   const from_ms = performance.now();
   tell(wrong);
   await until(isTold);
-  await new Promise((resolve) => setTimeout(resolve, 60));
+  // Three frames: the clock runs from the one that shows the answer, and some time of it is left.
+  await painted();
+  await new Promise((resolve) => setTimeout(resolve, 5));
   await act();
   await act();
   const looked_ms = performance.now() - from_ms;

@@ -1,5 +1,5 @@
 import { pressKey, simulateTimeline, startTimeline } from "@jspsych/test-utils";
-import { find, media, until } from "../../cast";
+import { find, media, painted, until } from "../../cast";
 import type { RateQuestion } from "../../server/model";
 import { en } from "../../words";
 import { rate, RatePlugin } from ".";
@@ -68,7 +68,7 @@ test("answers can be changed until the end; each change is counted, the same aga
   const { getData } = await startTimeline([trial({ questions: [question("q1"), question("q2")] })]);
   radio("q1", 2).click();
   // The clock runs from the frame that paints the page.
-  await new Promise((resolve) => setTimeout(resolve, 60));
+  await painted();
   radio("q2", 3).click();
   await new Promise((resolve) => setTimeout(resolve, 60));
   radio("q1", 4).click();

@@ -1,5 +1,5 @@
 import { pressKey, simulateTimeline, startTimeline } from "@jspsych/test-utils";
-import { find, media, noDraft, until } from "../../cast";
+import { find, media, noDraft, painted, until } from "../../cast";
 import { keys } from "../../frame/keys";
 import type { Choice, SolveTrial } from "../../server/model";
 import { de, en } from "../../words";
@@ -72,7 +72,7 @@ test("an answer goes with the cells that show it, ascending, and with how they w
   tool("Small").click();
   draw([1, 6], [4, 6]);
   draw([2, 1], [2, 3]);
-  await new Promise((resolve) => setTimeout(resolve, 30));
+  await painted();
   await pressKey("7");
   send().click();
   const { value, context, rt_ms, shown_ms } = await finished(getData);
