@@ -5,6 +5,7 @@ A secret may also come from a file: NAME_FILE names it.
 """
 
 import contextlib
+import hashlib
 import os
 import secrets
 from pathlib import Path
@@ -141,7 +142,10 @@ SECRET_KEY = env_text("SECRET_KEY") or local_secret(VAR_DIR)
 SECRET_KEY_FALLBACKS = [key for key in env_text("SECRET_KEY_FALLBACKS").split(",") if key]
 # Under it outside identities, addresses of pictures and names of exports are hashed, so it stays for ever.
 IDENTITY_KEY = env_text("IDENTITY_KEY") or SECRET_KEY
-BASE_URL = env_text("BASE_URL", "http://127.0.0.1:8000").rstrip("/")
+# A demo writes down where it serves its folder: commands beside it print addresses that answer.
+SERVED_AT = VAR_DIR / "served-at.txt"
+BASE_URL = env_text("BASE_URL") or (SERVED_AT.read_text() if SERVED_AT.exists() else "http://127.0.0.1:8000")
+BASE_URL = BASE_URL.strip().rstrip("/")
 SECURE = BASE_URL.startswith("https://")
 ALLOWED_HOSTS = [host for host in env_text("ALLOWED_HOSTS").split(",") if host] or sorted(
     {"127.0.0.1", "localhost", "[::1]", urlparse(BASE_URL).hostname or "localhost"}
@@ -305,6 +309,9 @@ SPECTACULAR_SETTINGS = {
 LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = "/"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
+# A browser sends its cookies to every port of a host: two installations there would log each other out.
+INSTALLATION = hashlib.sha256(f"{BASE_URL} {VAR_DIR}".encode()).hexdigest()[:8]
+SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"session_{INSTALLATION}", f"csrf_{INSTALLATION}"
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if SECURE else None
 # The proxy that ends TLS tells by the header above what people came by. Health checks come from inside.
 SECURE_SSL_REDIRECT = SECURE

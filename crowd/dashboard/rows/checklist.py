@@ -14,6 +14,9 @@ from experiments.drafting.stimulus_warnings import refusing
 from experiments.models import Preregistration, Session, Study
 from experiments.selectors import definition_of
 
+# As the shipped studies have it.
+EXAMPLE_APPROVAL = "Example protocol"
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
@@ -35,7 +38,11 @@ def checklist(study: Study) -> list[Point]:
     publish = f"python manage.py publish {slug} --platform NAME"
     plan = Preregistration.objects.filter(study=study).first()
     return [
-        Point("An approval of the ethics board is named", bool(ethics.approval), "[ethics] approval"),
+        Point(
+            "An approval of the ethics board is named",
+            bool(ethics.approval) and not ethics.approval.startswith(EXAMPLE_APPROVAL),
+            "[ethics] approval: your own, not the example's" if ethics.approval else "[ethics] approval",
+        ),
         Point("The texts are yours, and say time and pay as they are", None, "Read every page."),
         Point(
             "No warning about the explanations waits to be acknowledged",

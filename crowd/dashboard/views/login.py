@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+from urllib.parse import urlparse
+
+from django.conf import settings
 from django.contrib.auth import login as log_in
 from django.contrib.auth import views as auth_views
 from django.http import HttpRequest, HttpResponse
@@ -12,13 +16,21 @@ from crowd.dashboard.access import add_page_headers
 from crowd.dashboard.login_attempts import PatientForm
 from crowd.dashboard.login_links import person_of, spend
 
-login = add_page_headers(
-    auth_views.LoginView.as_view(
-        template_name="dashboard/login.html",
-        redirect_authenticated_user=True,
-        authentication_form=PatientForm,
-    )
-)
+
+class LoginPage(auth_views.LoginView):
+    """Name and password."""
+
+    template_name = "dashboard/login.html"
+    redirect_authenticated_user = True
+    authentication_form = PatientForm
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        # Everybody may read this page: paths of the server stand there only on the reader's own machine.
+        is_local = urlparse(settings.BASE_URL).hostname in {"127.0.0.1", "localhost", "::1"}
+        return {**super().get_context_data(**context), "is_local": is_local}
+
+
+login = add_page_headers(LoginPage.as_view())
 logout = add_page_headers(auth_views.LogoutView.as_view(next_page="dashboard:login"))
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 

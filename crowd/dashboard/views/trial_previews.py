@@ -34,7 +34,10 @@ def preview(request: HttpRequest, study: Study) -> HttpResponse:
     ordered = slots.order_by("condition__ordinal", "ordinal").values_list("arm", flat=True)
     arms = list(dict.fromkeys(ordered))
     arm = request.GET.get("condition", "")
-    arm = arm if arm in arms else (arms[0] if arms else "")
+    if arm not in arms:
+        # Who looks for the first time wants to see an explanation.
+        explained = Trial.objects.filter(slot__in=slots, explained=True).order_by("condition__ordinal")
+        arm = explained.values_list("slot__arm", flat=True).first() or (arms[0] if arms else "")
     ordinals = list(slots.filter(arm=arm).values_list("ordinal", flat=True))
     rank = _whole(request.GET.get("plan", "1"), 1, max(1, len(ordinals)))
     slot = slots.get(ordinal=ordinals[rank - 1]) if ordinals else None

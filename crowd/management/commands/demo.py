@@ -87,6 +87,7 @@ def start_in_folder(folder: Path, port: int, again: bool) -> None:
     if aside is not None:
         print(f"The demo before this one is kept in {aside}; remove that folder if you need it no more.")
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / settings.SERVED_AT.name).write_text(f"http://127.0.0.1:{port}\n")
     world = {
         "LEGIBLE_VAR": folder,
         "DATABASE_URL": f"sqlite:///{folder / ROWS}",

@@ -114,18 +114,21 @@ def print_addresses(
         username="researcher", defaults={"is_staff": True, "is_superuser": True}
     )
     page = report_folder(study) / "report.html"
+    port = "" if url.endswith(":8000") else f" --port {url.rpartition(':')[2]}"
+    again = f'make demo ARGS="--again{port}"'
     lines = [
         ("Report", str(page) if page.exists() else f"{url}/studies/{study.slug}/report/"),
         ("Dashboard", f"{url}/"),
         ("Log in (once)", f"{url}{make_login_path(researcher)}"),
-        ("Another link", f"{as_typed('python manage.py login_link')} --url {url}"),
+        ("Another link", as_typed("python manage.py login_link")),
         ("Take part", f"{url}/join/{study.slug}/   ({_free(study)} places are free)"),
+        ("Look at trials", f"{url}/studies/{study.slug}/preview/   (those of any condition; log in first)"),
     ]
     judged = f"(its solutions are judged in {study.slug})"
     lines += [("Closed stage", f"{url}/studies/{stage.slug}/   {judged}") for stage in ended]
     lines += [
-        ("All of this again", "make demo ARGS=--again"),
-        *([] if faults else [("Look for faults", 'make demo ARGS="--again --faults"')]),
+        ("All of this again", again),
+        *([] if faults else [("Look for faults", again[:-1] + ' --faults"')]),
         ("Next", "docs/own-study.md: a study of your own, from an empty folder"),
     ]
     terminal.line("")

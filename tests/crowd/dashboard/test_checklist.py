@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.utils import timezone
 
-from crowd.dashboard.rows.checklist import checklist
+from crowd.dashboard.rows.checklist import EXAMPLE_APPROVAL, checklist
 from crowd.models import LastTime, Posting
 from experiments.models import Preregistration, Session, Study
 from tests.analysis import stored
@@ -19,6 +21,7 @@ from tests.crowd.logins import login
 
 pytestmark = pytest.mark.django_db
 PAGE = "/studies/wolf-or-husky/recruitment/"
+SHIPPED = Path(__file__).parents[3] / "experiments" / "studies"
 
 
 @pytest.fixture
@@ -43,6 +46,18 @@ def approved(study: Study) -> None:
     Study.objects.filter(pk=study.pk).update(
         definition={**study.definition, "ethics": ethics}, digest="a" * 64
     )
+
+
+def test_the_approval_of_an_example_is_none(study: Study) -> None:
+    named = {"": "[ethics] approval", "Example protocol: replace it": "your own, not the example's"}
+    for approval, remedy in named.items():
+        ethics = {**study.definition["ethics"], "approval": approval}
+        changed = {**study.definition, "ethics": ethics}
+        Study.objects.filter(pk=study.pk).update(definition=changed, digest=f"{len(approval):064}")
+        (point, *_) = checklist(Study.objects.get(pk=study.pk))
+        assert not point.is_met and remedy in point.remedy
+    for shipped in SHIPPED.glob("*/study.toml"):
+        assert tomllib.loads(shipped.read_text())["ethics"]["approval"].startswith(EXAMPLE_APPROVAL), shipped
 
 
 def deposited(study: Study) -> None:

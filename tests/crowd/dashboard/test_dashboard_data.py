@@ -135,6 +135,8 @@ def test_it_shows_pictures_of_the_study_only(small: Study, study: Study, desk: C
 
 
 def test_it_previews_a_slot_of_any_condition_and_holds_nothing(small: Study, desk: Client) -> None:
+    first = desk.get("/studies/small/preview/").content.decode()
+    assert 'alt="explanation of' in first, "who looks for the first time sees an explanation"
     for condition in ("baseline", "control", "saliency"):
         page = desk.get(f"/studies/small/preview/?condition={condition}&plan=2").content.decode()
         slots = Slot.objects.filter(arm=condition).order_by("ordinal")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import html
+import os
 import shlex
+import subprocess
 import sys
 from io import StringIO
 from pathlib import Path
@@ -14,6 +17,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from crowd.ground.copyable_commands import as_typed
+
+ROOT = Path(__file__).parents[3]
 
 
 def link(*words: str) -> str:
@@ -38,8 +43,16 @@ def test_a_link_logs_in_once_after_every_log_out(settings: Any) -> None:
         assert client.get("/").status_code == 302 and client.post(path).status_code == 410
     with pytest.raises(CommandError, match='no active login "mallory": name one of researcher, vera'):
         link("mallory")
+    page = html.unescape(Client().get("/login/").content.decode())
+    assert as_typed("python manage.py login_link") in page and str(settings.VAR_DIR) in page, (
+        "one's own machine"
+    )
+
+    settings.BASE_URL = "https://study.example.org"
     page = Client().get("/login/").content.decode()
-    assert "manage.py login_link" in page and str(settings.VAR_DIR) not in page, "everybody may read it"
+    assert "python manage.py login_link" in page and str(settings.VAR_DIR) not in page, (
+        "everybody may read it"
+    )
 
 
 @pytest.mark.pure
@@ -57,3 +70,27 @@ def test_a_command_finds_the_same_data(data: str, said: str, settings: Any) -> N
     assert as_typed("celery -A crowd worker") == "celery -A crowd worker"
     sentence = as_typed("No worker. Run: python manage.py report wolf-or-husky --origin human")
     assert sentence == f"No worker. Run: {typed}", "within a sentence as well"
+
+
+@pytest.mark.pure
+def test_two_installations_on_one_host_keep_their_logins(tmp_path: Path) -> None:
+    """A browser sends the cookies of 127.0.0.1:8000 to 127.0.0.1:8381 too."""
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "served-at.txt").write_text("http://127.0.0.1:8381\n")
+    script = "from crowd import settings as s; print(s.BASE_URL, s.SESSION_COOKIE_NAME, s.CSRF_COOKIE_NAME)"
+    told = []
+    for name in ("demo", "own", "own"):
+        plain = {key: value for key, value in os.environ.items() if key not in {"BASE_URL", "DATABASE_URL"}}
+        environment = {**plain, "LEGIBLE_VAR": str(tmp_path / name)}
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        told.append(done.stdout.split())
+    demo, own, again = told
+    assert own == again and not set(demo) & set(own)
+    assert [demo[0], own[0]] == ["http://127.0.0.1:8381", "http://127.0.0.1:8000"]

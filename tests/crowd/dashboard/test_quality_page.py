@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import csv
 import io
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from analysis.models import Viewing
 from analysis.stored_reports.departures import plan_facts
-from crowd.dashboard.rows.quality_page import origin_quality, what_if
+from crowd.dashboard.rows.quality_page import origin_quality, pace, what_if
 from crowd.ground.audit import study_log
 from experiments.models import Event, Response, Session, Study, Trial
 from experiments.selectors import definition_of
@@ -69,6 +72,28 @@ def test_its_rates_are_those_of_a_naive_count(study: Study) -> None:
     by_rule = sum(any(reason["rule"] == "instructed_share_min" for reason in reasons) for reasons in broken)
     (kept,) = [row for row in told.checks if row.word == "Enough instructed checks"]
     assert kept.asked - kept.passed == by_rule == 4
+
+
+@pytest.mark.parametrize(
+    ("passed", "minutes", "left", "rate", "until"),
+    [
+        (5, 10, 5, "5 in the last 10 minutes", "about 10 minutes, if it goes on as with these 5"),
+        (6, 120, 12, "6 in the last 2.0 hours", "about 4.0 hours, if it goes on as with these 6"),
+        (6, 600, 60, "6 in the last 6.0 hours", "about 2 days, if it goes on as with these 6"),
+        (4, 10, 5, "4 in the last 10 minutes", "cannot be told from fewer than 5 people"),
+        (9, 10, 0, "9 in the last 10 minutes", "every place is kept"),
+    ],
+)
+def test_a_pace_counts_from_the_first_arrival(
+    passed: int, minutes: int, left: int, rate: str, until: str
+) -> None:
+    """By hand: 5 people in 10 minutes fill 5 places in 10 more; of ten hours the last six count."""
+    now = timezone.now()
+    first = Session(started_at=now - timedelta(minutes=minutes), verdict="screened", verdict_at=now)
+    earlier = Session(started_at=now, verdict="passed", verdict_at=now - timedelta(minutes=minutes + 1))
+    others = [Session(started_at=now, verdict="passed", verdict_at=now) for _ in range(passed)]
+    rows: Any = [first, earlier, *others]
+    assert pace(rows, left) == (rate, until)
 
 
 def test_its_figures_count_everybody_once(study: Study) -> None:

@@ -190,7 +190,10 @@ def logged_in(url: str, path: str) -> httpx.Cookies:
     """A researcher's browser after a login link."""
     with closing(httpx.Client(base_url=url, follow_redirects=True, timeout=60)) as client:
         client.get(path)
-        page = client.post(path, data={"csrfmiddlewaretoken": client.cookies["csrftoken"]})
+        page = client.post(
+            path,
+            data={"csrfmiddlewaretoken": next(v for k, v in client.cookies.items() if k.startswith("csrf_"))},
+        )
         assert page.status_code == 200
         return client.cookies
 
@@ -198,7 +201,7 @@ def logged_in(url: str, path: str) -> httpx.Cookies:
 def pressed(browser: httpx.Cookies, url: str) -> str:
     """What the dashboard says when a researcher asks for the missing stimuli."""
     with closing(httpx.Client(base_url=url, cookies=browser, follow_redirects=True, timeout=60)) as client:
-        form = {"csrfmiddlewaretoken": client.cookies["csrftoken"]}
+        form = {"csrfmiddlewaretoken": next(v for k, v in client.cookies.items() if k.startswith("csrf_"))}
         answer = client.post("/studies/small/build/", data=form)
         assert answer.status_code == 200, answer.text[:500]
         return " ".join(answer.text.replace("&#x27;", "'").split())
