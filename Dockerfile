@@ -22,6 +22,8 @@ RUN python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['p
 
 FROM python:3.12-slim
 ENV PATH=/venv/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 LEGIBLE_VAR=/data OMP_NUM_THREADS=2
+# Pillow looks for FriBiDi when it draws text from right to left.
+RUN apt-get update && apt-get install -y --no-install-recommends libfribidi0 && rm -rf /var/lib/apt/lists/*
 RUN useradd --system --uid 10001 --home-dir /data --create-home legible
 WORKDIR /app
 COPY --from=packages /venv /venv

@@ -1,13 +1,14 @@
 """The concepts that matter most as horizontal bars, one recipe for every concept method.
 
 Each bar stands below its concept's name; the longest one has the full length, the others are proportional to
-it. No number, class or probability is drawn, nor the method's label. Blue and orange are equally light, so
-that length alone says how much, and stay apart for every kind of colour vision [Okabe and Ito 2008].
+it. If most names run from right to left, all names begin at the right, and bars without sides too. No number,
+class or probability is drawn, nor the method's label. Blue and orange are equally light, so that length alone
+says how much, and stay apart for every kind of colour vision [Okabe and Ito 2008].
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,17 @@ from PIL import ImageDraw
 
 from stimuli.errors import BadSpec, ShapeMismatch
 from stimuli.render.heatmap import TILE_SCALE
-from stimuli.render.text_draw import INK, canvas, font, legible_text, line_px, wrap_text, write
+from stimuli.render.text_draw import (
+    INK,
+    canvas,
+    font,
+    is_rtl,
+    legible_text,
+    line_px,
+    line_start,
+    wrap_text,
+    write,
+)
 from stimuli.spec import JsonValue
 from stimuli.types import ConceptAttribution, Pixels
 
@@ -140,6 +151,10 @@ def _draw_bars(attribution: ConceptAttribution, rows: int, spec: BarSpec, width:
     names = [legible_text(name, "a concept's name", NAME_CHARS) for name in attribution.concepts]
     picture, draw = canvas(width, height)
     frame = _Frame.of(rows, signed, width, height, spec.letters)
+    leftwards = 2 * sum(map(is_rtl, names)) > len(names)
+    name_at, anchor = line_start(leftwards, frame.margin, width - frame.margin)
+    if leftwards and not signed:
+        frame = replace(frame, zero=width - frame.zero)
     if signed:
         _draw_signs(draw, frame)
     for row, place in enumerate(ranking(attribution)[:rows]):
@@ -150,11 +165,12 @@ def _draw_bars(attribution: ConceptAttribution, rows: int, spec: BarSpec, width:
         lines = wrap_text(names[place], frame.text_px, width - 2 * frame.margin, frame.lines)
         # A name of one line stands right above its bar, however many lines others may have.
         name_top = top + frame.inset + (frame.lines - len(lines)) * line_px(frame.text_px)
-        write(draw, lines, (frame.margin, name_top), frame.text_px)
+        write(draw, lines, (name_at, name_top), frame.text_px, anchor)
         bar_top = top + frame.inset + frame.lines * line_px(frame.text_px) + frame.overhang
         is_against = bool(attribution.values[place] < 0)
         colour = (AGAINST if is_against else FOR) if signed else NEUTRAL
-        _draw_bar(draw, frame, bar_top, (-1 if signed and is_against else 1) * shares[place], colour)
+        side = -1 if (is_against if signed else leftwards) else 1
+        _draw_bar(draw, frame, bar_top, side * shares[place], colour)
     return np.asarray(picture, np.uint8).copy()
 
 

@@ -58,9 +58,11 @@ def contact_sheet(
             _place(picture, shown, left, top + row * (CELL_PX + GAP_PX))
     for row, paragraphs in enumerate(names):
         parts = [_lines(text, f"picture {row + 1}", NAME_PX, NAME_LINES) for text in paragraphs]
-        flat = tuple(line for lines in parts for line in lines)
-        middle = top + row * (CELL_PX + GAP_PX) + (CELL_PX - len(flat) * line_px(TEXT_PX)) // 2
-        write(draw, flat, (GAP_PX, middle), TEXT_PX)
+        text_height = sum(map(len, parts)) * line_px(TEXT_PX)
+        below = top + row * (CELL_PX + GAP_PX) + (CELL_PX - text_height) // 2
+        for lines in parts:
+            write(draw, lines, (GAP_PX, below), TEXT_PX)
+            below += len(lines) * line_px(TEXT_PX)
     if recipe is not None:
         _legend(picture, draw, recipe, foot)
     return np.asarray(picture, np.uint8).copy()
