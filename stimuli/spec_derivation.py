@@ -30,7 +30,7 @@ from stimuli.explainers.targets import Target
 from stimuli.planner.values import ExplainedNumber, Operator
 from stimuli.predictors import PREDICTORS, open_predictor, restore, training_key_of
 from stimuli.predictors.framing import cropped_share
-from stimuli.predictors.text.units import cut_text, cutter_name
+from stimuli.predictors.text.units import TextUnits, cut_text, cutter_name, join_units
 from stimuli.render import png
 from stimuli.render.attribution_field import check_recipe
 from stimuli.render.recipe import Canvas, Interpolation, RenderSpec, View
@@ -57,6 +57,7 @@ from stimuli.types import (
     Mask,
     Pixels,
     Progress,
+    Span,
     Split,
     TextDataset,
     Units,
@@ -251,12 +252,33 @@ def _ask_texts(items: Sequence[Item], source: Source, store: Store) -> Iterable[
     predictor, dataset = cast("TextPredictor", source.predictor), cast("TextDataset", source.dataset)
     texts = [dataset.text(item.key) for item in items]
     for item, text, logits in zip(items, texts, predictor.text_logits(texts), strict=True):
-        key, units = predictor.text_key(text), None
+        units = None
         if source.units != "legacy":
             units = cut_text(text, source.units, predictor.network.tokens(text).spans)
-            key = content_key({"text": key, "units": units.as_json()})
-        keep_text(store, key, text, units)
+        key = _keep_units(text, units, predictor, store)
         yield predicted_item(item, logits, predictor.labels, key, (0, 0))
+
+
+def _keep_units(text: str, units: TextUnits | None, predictor: TextPredictor, store: Store) -> str:
+    """Store a text with its units, if the study declares some; its key, which they are a part of."""
+    key = predictor.text_key(text)
+    if units is not None:
+        key = content_key({"text": key, "units": units.as_json()})
+    keep_text(store, key, text, units)
+    return key
+
+
+def join_item_units(
+    item: PredictedItem, source: Source, spans: Iterable[Span], store: Store
+) -> PredictedItem:
+    """A text whose units are one where one of `spans` covers several, stored under a key of its own; the
+    item itself if there are none, or the study declares no units.
+    """
+    units = read_units(store, item.image_key)
+    if units is None or (joined := join_units(units, tuple(spans))) == units:
+        return item
+    text, cut = read_text(store, item.image_key), TextUnits(cutter_name(source.units), joined)
+    return replace(item, image_key=_keep_units(text, cut, cast("TextPredictor", source.predictor), store))
 
 
 def predicted_item(
@@ -378,6 +400,20 @@ def store_recordings(
                 text=read_text(store, item.image_key), units=read_units(store, item.image_key)
             )
     return record(explainer, folder, views, known, store, progress)
+
+
+def spans_recorded(
+    explainer: Component,
+    folder: Path,
+    items: Mapping[str, PredictedItem],
+    known: Collection[str],
+    store: Store,
+) -> dict[str, tuple[Span, ...]]:
+    """By item key, which spans of texts are explained; otherwise as `store_recordings`. Nothing is stored."""
+    from stimuli.explainers.recorded import recorded_spans
+
+    texts = {key: read_text(store, item.image_key) for key, item in items.items() if not item.width_px}
+    return recorded_spans(explainer, folder, texts, known)
 
 
 def inapplicable(source: Source, explainer: Component, operator: Operator = "logit") -> str | None:

@@ -3,12 +3,13 @@ that fit the models."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.definition.study import StudyDefinition
+from experiments.definition.study import ConditionTable, StudyDefinition
 from experiments.design.rng import Streams
 from experiments.drafting.dropped_items import LOOK_ALIKE, DroppedItems, dropped_sentence, look
 from experiments.drafting.item_pictures import canvases_of
@@ -26,11 +27,12 @@ from stimuli.explainers import is_recorded, kind_of
 from stimuli.render.attribution_field import drawn_field
 from stimuli.spec import Component
 from stimuli.store import Store
-from stimuli.types import PixelAttribution
+from stimuli.types import PixelAttribution, Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from stimuli.spec_derivation import PredictedItem
     from stimuli.spec_derivation import Source as Opened
     from stimuli.types import Progress
 
@@ -59,11 +61,10 @@ def choose(
             raise StudyError(str(error)) from error
         known = MaterialSet(asked.opened, surveys, asked.views, material, decoding=asked.decoding)
         gathered = with_solutions(definition, known)
-        if recorded:
-            return replace(
-                gathered, recorded=_import_explanations(definition, gathered, folder, store, progress)
-            )
-        return gathered
+        if not recorded:
+            return gathered
+        gathered = _with_joined_units(definition, gathered, folder, store)
+        return replace(gathered, recorded=_import_explanations(definition, gathered, folder, store, progress))
 
     gathered = pick(asked.surveys)
     if definition.stimuli.drop_flagged and recorded:
@@ -153,14 +154,11 @@ def refuse_inapplicable(definition: StudyDefinition, source: Source, opened: Ope
         raise StudyError("stimuli: " + "; ".join(reasons) + ".")
 
 
-def _import_explanations(
-    definition: StudyDefinition, gathered: MaterialSet, folder: Path, store: Store, progress: Progress
-) -> dict[str, dict[str, Component]]:
-    """Explanations made elsewhere, read and stored; all that is wrong with them in one refusal."""
-    from stimuli.spec_derivation import store_recordings
+Recording = tuple[ConditionTable, Component, dict[str, "PredictedItem"], set[str]]
+"""A condition, what explains it, the items that it explains, and the keys of all items there are."""
 
-    made: dict[str, dict[str, Component]] = {}
-    reasons = []
+
+def _recordings(definition: StudyDefinition, gathered: MaterialSet) -> Iterator[Recording]:
     for condition in definition.conditions:
         if condition.explainer is None or not is_recorded(condition.explainer.component()):
             continue
@@ -169,10 +167,45 @@ def _import_explanations(
         items = {item.key: views[item.key] for item in gathered.material.chosen[source]}
         learnt = gathered.opened[source].dataset.items("model")
         known = {*views, *(item_prefix(definition, source) + item.key for item in learnt)}
-        component = condition.explainer.component()
+        yield condition, condition.explainer.component(), items, known
+
+
+def _with_joined_units(
+    definition: StudyDefinition, gathered: MaterialSet, folder: Path, store: Store
+) -> MaterialSet:
+    """With those declared units of a text as one, under all conditions alike, that a span covers that was
+    made elsewhere."""
+    from stimuli.spec_derivation import join_item_units, spans_recorded
+
+    if definition.stimuli.units in (None, "legacy"):
+        return gathered
+    spans: dict[tuple[str, str], list[Span]] = {}
+    for condition, component, items, known in _recordings(definition, gathered):
+        # What is wrong with a file is told when its explanations are imported.
+        with suppress(StimulusError):
+            for key, made in spans_recorded(component, folder, items, known, store).items():
+                spans.setdefault((condition.dataset, key), []).extend(made)
+    views = {source: dict(of_source) for source, of_source in gathered.views.items()}
+    for source, of_source in views.items():
+        for key in of_source.keys() & {key for dataset, key in spans if dataset == source[0]}:
+            covers = spans[source[0], key]
+            of_source[key] = join_item_units(of_source[key], gathered.opened[source], covers, store)
+    return replace(gathered, views=views)
+
+
+def _import_explanations(
+    definition: StudyDefinition, gathered: MaterialSet, folder: Path, store: Store, progress: Progress
+) -> dict[str, dict[str, Component]]:
+    """Explanations made elsewhere, read and stored; all that is wrong with them in one refusal."""
+    from stimuli.spec_derivation import store_recordings
+
+    made: dict[str, dict[str, Component]] = {}
+    reasons = []
+    for condition, component, items, known in _recordings(definition, gathered):
         try:
             named = store_recordings(component, folder, items, known, store, progress)
-            _check_shown(definition, gathered.opened[source], next(iter(named.values())), store)
+            opened = gathered.opened[condition.source]
+            _check_shown(definition, opened, next(iter(named.values())), store)
             made[condition.name] = named
         except StimulusError as error:
             reasons.append(f"condition {condition.name!r}: {error}")

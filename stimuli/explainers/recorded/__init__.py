@@ -23,9 +23,9 @@ from stimuli.registry import closest, parameters, read_params
 from stimuli.spec import Component
 from stimuli.store import Store
 from stimuli.store.files import keep_recorded
-from stimuli.types import Attribution, PixelAttribution, Progress, silent
+from stimuli.types import Attribution, PixelAttribution, Progress, Span, TokenAttribution, silent
 
-__all__ = ["RecordedParams", "ItemView", "record"]
+__all__ = ["RecordedParams", "ItemView", "record", "recorded_spans"]
 
 SENTENCES = ".txt"
 FITS: Mapping[str, tuple[Kind, ...]] = {
@@ -106,6 +106,20 @@ def record(
         stored[key] = Component(RECORDED, {"kind": held.kind, "digest": keep_recorded(store, made)})
         progress(f"reading {params.path}", len(stored), len(items))
     return stored
+
+
+def recorded_spans(
+    component: Component, folder: Path, texts: Mapping[str, str], known: Collection[str]
+) -> dict[str, tuple[Span, ...]]:
+    """By item key, which spans of each of `texts` are explained; nothing if the files hold no token spans.
+
+    BadSpec as in `record`, which stores them.
+    """
+    params = read_params(component, RecordedParams, "explainer")
+    held = _named_by_items(_open_recordings(params, folder), known)
+    there = texts.items() if held.kind == "text" else ()
+    read = {key: held.readers[key](ItemView(text=text)) for key, text in there if key in held.readers}
+    return {key: made.spans for key, made in read.items() if isinstance(made, TokenAttribution)}
 
 
 def _open_recordings(params: RecordedParams, folder: Path) -> Recordings:

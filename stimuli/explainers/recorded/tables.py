@@ -25,6 +25,7 @@ from stimuli.explainers.recorded.base import (
     check_bytes,
     name_file_faults,
 )
+from stimuli.predictors.text.units import join_units
 from stimuli.render.bars import NAME_CHARS
 from stimuli.render.picture_explanation import PICTURES_MAX, shrunk
 from stimuli.render.sentences import check_fits
@@ -183,26 +184,23 @@ def _spans(spans: Any, where: str, view: ItemView) -> TokenAttribution:
             faults.add(what, "add up the weights of tokens that share characters", f"({begin}, {stop})")
     faults.refuse()
     if view.units is not None:
-        return _summed(read, view.units, faults)
+        return _summed(read, view.units)
     values = np.array([weight for _, _, weight in read], np.float32)
     return TokenAttribution(tuple((start, end) for start, end, _ in read), values)
 
 
-def _summed(read: list[tuple[int, int, float]], units: tuple[Span, ...], faults: Faults) -> TokenAttribution:
-    """The weights of the spans, added up by unit; what belongs to none is the check `left_out`. BadSpec for
-    spans over several units: another condition marks these apart.
+def _summed(read: list[tuple[int, int, float]], units: tuple[Span, ...]) -> TokenAttribution:
+    """The weights of the spans, added up by unit; what belongs to none is the check `left_out`. Units that
+    one span covers are one: the study joins them under all conditions before (`join_item_units`).
     """
+    units = join_units(units, [(start, end) for start, end, _ in read])
     values, left_out = np.zeros(len(units)), 0.0
     for start, end, weight in read:
-        touched = [at for at, unit in enumerate(units) if start < unit[1] and unit[0] < end]
-        if len(touched) > 1:
-            remedy = "cut them at the edges of units, which study_check --items writes beside each text"
-            faults.add("over several units of the study", remedy, f"({start}, {end})")
-        elif touched:
-            values[touched[0]] += weight
-        else:
+        touched = next((at for at, unit in enumerate(units) if start < unit[1] and unit[0] < end), None)
+        if touched is None:
             left_out += weight
-    faults.refuse()
+        else:
+            values[touched] += weight
     return TokenAttribution(units, values.astype(np.float32), {"left_out": left_out})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,14 +20,14 @@ from experiments.drafting.explanation_look_alikes import by_view, groups_alike
 from experiments.drafting.material_set import MaterialSet
 from experiments.drafting.stimulus_specs import specs_of
 from experiments.errors import StudyError
-from experiments.models import Study
+from experiments.models import Item, Study
 from experiments.study_files.load import load_study
-from stimuli.errors import BadSpec
 from stimuli.explainers.recorded.base import ItemView
 from stimuli.explainers.recorded.tables import token_spans
-from stimuli.store.files import read_text
+from stimuli.pipeline import Bench, RenderedStimulus, attempt
+from stimuli.store.files import read_attribution, read_text, read_units
 from stimuli.store.media_access import current_store
-from stimuli.types import silent
+from stimuli.types import TokenAttribution, silent
 from tests.experiments.protocols import SENTENCES, TURING, write
 
 THINGS = ["灯", "水壶", "椅子", "钟表", "镜子", "地毯", "花瓶", "书架"]
@@ -228,5 +229,79 @@ def test_units_are_written_beside_the_items_and_spans_that_are_cut_at_them_are_r
         assert reader(recorded[key][2]) is not None
     (tmp_path / "whole.json").write_text(json.dumps({key: [whole] for key, (whole, *_) in recorded.items()}))
     for key, reader in token_spans(tmp_path / "whole.json").items():
-        with pytest.raises(BadSpec, match="1 span over several units .* study_check --items writes"):
-            reader(recorded[key][2])
+        (_, cut, view), made = recorded[key], reader(recorded[key][2])
+        assert isinstance(made, TokenAttribution) and view.units is not None
+        assert made.spans == ((view.units[0][0], view.units[-1][1]),) and made.values.tolist() == [1.0]
+
+
+RECORDED = """
+[[conditions]]
+name = "elsewhere"
+role = "method"
+explainer = { name = "recorded", path = "spans.json" }
+"""
+
+
+def rendered(definition: StudyDefinition, gathered: MaterialSet) -> dict[tuple[str, str], TokenAttribution]:
+    """The explanation of each item under each condition that has one."""
+    specs = {place: spec for place, spec in specs_of(definition, gathered).items() if spec.explainer}
+    done = attempt(list(specs.values()), Bench(current_store()))
+    assert all(isinstance(made, RenderedStimulus) for made in done), done
+    made = {place: read_attribution(current_store(), spec.attribution_key) for place, spec in specs.items()}
+    return {place: each for place, each in made.items() if isinstance(each, TokenAttribution)}
+
+
+@pytest.mark.django_db
+def test_spans_over_several_units_join_them_under_all_conditions(
+    tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Methods, their control and what was made elsewhere mark the same units of a text: those of before, but
+    for the first two, which one span covers in every second text. Sums are kept; other keys stay."""
+    asked = (letters(), ', pieces = "letters"', 'units = "words"')
+    before_of, before = gathered_of(tmp_path, *asked)
+    store, spans, sums = current_store(), {}, {}
+    chosen = sorted(item.key for items in before.material.chosen.values() for item in items)
+    views = {key: view for of_source in before.views.values() for key, view in of_source.items()}
+    cut = {key: read_units(store, views[key].image_key) or () for key in chosen}
+    for at, key in enumerate(chosen):
+        edges = list(cut[key]) if at % 2 else [(cut[key][0][0], cut[key][1][1]), *cut[key][2:]]
+        spans[key] = [{"start": s, "end": e, "weight": n + 0.25} for n, (s, e) in enumerate(edges)]
+        sums[key] = sum(span["weight"] for span in spans[key])
+    (tmp_path / "spans.json").write_text(json.dumps(spans))
+    monkeypatch.setattr(sys.modules[__name__], "CONDITIONS", CONDITIONS + RECORDED)
+    definition, gathered = gathered_of(tmp_path, *asked)
+    assert sorted(item.key for items in gathered.material.chosen.values() for item in items) == chosen
+    specs, old = specs_of(definition, gathered), specs_of(before_of, before)
+    made = rendered(definition, gathered)
+    for at, key in enumerate(chosen):
+        of_item = {name: each for (item, name), each in made.items() if item == key}
+        assert of_item.keys() == {"lime", "control", "elsewhere"}
+        wanted = cut[key] if at % 2 else ((cut[key][0][0], cut[key][1][1]), *cut[key][2:])
+        assert {each.spans for each in of_item.values()} == {wanted}
+        assert of_item["elsewhere"].values.sum() == sums[key] and not of_item["elsewhere"].checks["left_out"]
+        shades = [sorted(of_item[name].values.tolist()) for name in ("lime", "control")]
+        assert shades[0] == shades[1]
+        keys = {spec.image_key for (item, _), spec in specs.items() if item == key}
+        assert (keys == {views[key].image_key}) == bool(at % 2) and len(keys) == 1
+        assert all((old[key, name] == specs[key, name]) == bool(at % 2) for name in ("lime", "control"))
+    build_draft(definition, tmp_path, silent)
+    assert dict(Item.objects.values_list("key", "image_key")) == {
+        key: spec.image_key for (key, _), spec in specs.items()
+    }
+
+
+@pytest.mark.django_db
+def test_legacy_units_are_never_joined_and_a_fault_of_a_span_is_told_by_itself(
+    tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before_of, before = gathered_of(tmp_path, letters(" "))
+    old = specs_of(before_of, before)
+    spans = {key: [{"start": 0, "end": 3, "weight": 1}] for key, _ in old}
+    (tmp_path / "spans.json").write_text(json.dumps(spans))
+    monkeypatch.setattr(sys.modules[__name__], "CONDITIONS", CONDITIONS + RECORDED)
+    specs = specs_of(*gathered_of(tmp_path, letters(" ")))
+    assert old.items() <= specs.items()
+    spans[next(iter(spans))][0]["end"] = 999
+    (tmp_path / "spans.json").write_text(json.dumps(spans))
+    with pytest.raises(StudyError, match=r"condition 'elsewhere': .* outside a text of \d+ characters"):
+        gathered_of(tmp_path, letters(" "), units='units = "words"')

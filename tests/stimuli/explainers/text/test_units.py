@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -169,23 +172,27 @@ def _with_units(text: str, spans: tuple[Span, ...]) -> Any:
     return replace(subject_of(text), units=spans)
 
 
-def test_spans_made_elsewhere_are_added_up_by_unit_and_refused_over_several(tmp_path: Path) -> None:
+def _read_spans(folder: Path, view: ItemView, rows: Sequence[tuple[int, int, float]]) -> TokenAttribution:
+    spans = [{"start": start, "end": end, "weight": weight} for start, end, weight in rows]
+    (folder / "spans.json").write_text(json.dumps({"a": spans}))
+    made = token_spans(folder / "spans.json")["a"](view)
+    assert isinstance(made, TokenAttribution)
+    return made
+
+
+def test_spans_made_elsewhere_are_added_up_by_unit_and_join_those_that_they_cover(tmp_path: Path) -> None:
     view = ItemView(text="unhappily we ran.", units=((0, 9), (10, 12), (13, 16)))
 
     def read(*rows: tuple[int, int, float]) -> TokenAttribution:
-        spans = [{"start": start, "end": end, "weight": weight} for start, end, weight in rows]
-        (tmp_path / "spans.json").write_text(json.dumps({"a": spans}))
-        made = token_spans(tmp_path / "spans.json")["a"](view)
-        assert isinstance(made, TokenAttribution)
-        return made
+        return _read_spans(tmp_path, view, rows)
 
     made = read((0, 2, 0.5), (2, 7, 0.25), (7, 9, -1.0), (13, 16, 2.0), (16, 17, 0.125))
     assert made.spans == view.units and made.values.tolist() == [-0.25, 0.0, 2.0]
     assert made.checks == {"left_out": 0.125}
-    with pytest.raises(
-        BadSpec, match=r"2 spans over several units of the study: \(7, 11\), \(11, 14\); cut them"
-    ):
-        read((0, 2, 0.5), (7, 11, 0.25), (11, 14, 1.0))
+    joined = read((0, 2, 0.5), (7, 11, 0.25), (13, 14, 1.0), (16, 17, 0.125))
+    assert joined.spans == ((0, 12), (13, 16)) and joined.values.tolist() == [0.75, 1.0]
+    assert joined.checks == {"left_out": 0.125}
+    assert read((0, 2, 0.5), (7, 11, 0.25), (11, 14, 1.0)).spans == ((0, 16),)
     assert read(
         (0, 2, 0.5), (7, 9, 0.125), (10, 11, 0.125), (11, 12, 0.5), (13, 14, 0.5)
     ).values.tolist() == [
@@ -193,6 +200,34 @@ def test_spans_made_elsewhere_are_added_up_by_unit_and_refused_over_several(tmp_
         0.625,
         0.5,
     ]
+
+
+@given(drawn=st.data())
+def test_joined_units_are_the_smallest_that_hold_all_spans_and_keep_the_sum(drawn: st.DataObject) -> None:
+    """A character is in a unit, or between two; those that one span covers are together, none else are."""
+    kinds = drawn.draw(st.lists(st.integers(0, 3), min_size=1, max_size=30), label="unit, or 0 for a gap")
+    edges = [at for at in range(len(kinds)) if at == 0 or kinds[at] != kinds[at - 1]] + [len(kinds)]
+    units = tuple((at, to) for at, to in pairwise(edges) if kinds[at])
+    cuts = sorted(drawn.draw(st.sets(st.integers(0, len(kinds)), min_size=2), label="edges of spans"))
+    weights = drawn.draw(st.lists(st.integers(-64, 64), min_size=len(cuts) - 1, max_size=len(cuts) - 1))
+    rows = [(at, to, weight / 8) for (at, to), weight in zip(pairwise(cuts), weights, strict=True)]
+    with TemporaryDirectory() as folder:
+        made = _read_spans(Path(folder), ItemView(text="x" * len(kinds), units=units), rows)
+    together = [{at} for at in range(len(units))]
+    for start, end, _ in rows:
+        touched = [
+            group for group in together if any(units[at][0] < end and start < units[at][1] for at in group)
+        ]
+        together = [group for group in together if group not in touched] + (
+            [set().union(*touched)] if touched else []
+        )
+    wanted = sorted(
+        (min(units[at][0] for at in group), max(units[at][1] for at in group)) for group in together
+    )
+    assert list(made.spans) == wanted
+    assert made.values.sum() + made.checks["left_out"] == sum(weight for *_, weight in rows)
+    for (start, end), value in zip(made.spans, made.values, strict=True):
+        assert value == sum(weight for at, to, weight in rows if at < end and start < to)
 
 
 LETTERS = [
