@@ -34,10 +34,10 @@ DATASETS: Table[DatasetOpener] = Table(
 )
 
 
-DECODING = 2
+DECODING = 3
 """The version of how files become items. An opened study keeps the one of its drafting; 1 is that of studies
 which do not say it."""
-DECODED = frozenset({"folder"})
+DECODED = frozenset({"folder", "lines"})
 """Datasets whose reading has versions: their openers take one more argument."""
 
 

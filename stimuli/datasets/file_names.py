@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path, PurePath
 from unicodedata import normalize
@@ -19,9 +20,15 @@ def is_foreign(path: PurePath) -> bool:
     return any(part.startswith(".") or part.casefold() in _OTHERS for part in path.parts)
 
 
-def foreign_kind(name: str) -> str:
-    """What a foreign file or folder of this name is counted as."""
-    return name if name in SYSTEM_FILES else HIDDEN
+def counts_by_kind(paths: Iterable[Path]) -> dict[str, int]:
+    """How many of each kind: the suffix of a file, or what else it is known by."""
+    return dict(Counter(map(_kind, paths)))
+
+
+def _kind(path: Path) -> str:
+    if is_foreign(PurePath(path.name)):
+        return path.name if path.name in SYSTEM_FILES else HIDDEN
+    return "folder" if path.is_dir() else path.suffix.lower() or path.name
 
 
 def own_entries(place: Path) -> list[Path]:
@@ -31,8 +38,16 @@ def own_entries(place: Path) -> list[Path]:
 
 def own_files(root: Path) -> list[Path]:
     """All files below a folder, by path, but for those that are foreign."""
+    return [path for path in files_below(root) if not is_foreign(PurePath(path.name))]
+
+
+def files_below(root: Path) -> list[Path]:
+    """All files below a folder, by path; of what is foreign each file and folder, and nothing in these."""
     return sorted(
-        path for path in root.rglob("*") if not is_foreign(path.relative_to(root)) and path.is_file()
+        path
+        for path in root.rglob("*")
+        if not is_foreign(path.relative_to(root).parent)
+        and (path.is_file() or is_foreign(PurePath(path.name)))
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,7 +24,7 @@ from pydantic import Field
 
 from stimuli.datasets.colour_profiles import Colour, Intent
 from stimuli.datasets.concept_annotations import Annotations, annotation_files, read_annotations
-from stimuli.datasets.file_names import HIDDEN, SYSTEM_FILES, foreign_kind, is_foreign, own_entries
+from stimuli.datasets.file_names import HIDDEN, SYSTEM_FILES, counts_by_kind, is_foreign, own_entries
 from stimuli.datasets.lines import check_sides, first_alike, said_of_sides
 from stimuli.datasets.picture_reader import (
     LEVELS,
@@ -103,12 +103,12 @@ class FolderDataset:
         """Which pictures are whose, if neither people nor folders have said so, what is not read, and what
         colour profiles do."""
         sides = said_of_sides(self.files, "pictures", self.people_share)
-        return (*sides, *_said_of_unread(self.unread), *self._said_of_profiles())
+        return (*sides, *said_of_unread(self.unread), *self._said_of_profiles())
 
     @property
     def doubted(self) -> tuple[str, ...]:
         """What of it was hardly meant: that files are not read, but for hidden and foreign ones."""
-        return _said_of_unread(self.unread) if self.unread.keys() - SYSTEM_FILES - {HIDDEN} else ()
+        return said_of_unread(self.unread) if self.unread.keys() - SYSTEM_FILES - {HIDDEN} else ()
 
     @property
     def grouping(self) -> str:
@@ -199,7 +199,8 @@ def open_folder(component: Component, folder: Path, version: int = 1) -> FolderD
 
     `version` is that of decoding (`stimuli.datasets.DECODING`). From 2 on colour profiles are followed unless
     the study says otherwise, greys of 16 bits that use a part of their levels are refused unless it says how
-    many they have, names of classes are in Unicode NFC, and .avif is read, .heic with its plug-in.
+    many they have, names of classes are in Unicode NFC, .avif is read, .heic with its plug-in, and hidden
+    pictures are not.
 
     Raises BadSpec for a missing folder, fewer than two classes, a class with a single picture, and a file
     that is no readable picture or is larger than MAX_PIXELS; for a group or a picture in model/ that is in
@@ -212,15 +213,14 @@ def open_folder(component: Component, folder: Path, version: int = 1) -> FolderD
         raise BadSpec(
             f'dataset folder: there is no folder "{root}"; put one folder of pictures per class there'
         )
-    suffixes = DRAFT_SUFFIXES if version > 1 else SUFFIXES
     has_sides = all((root / split).is_dir() for split in SPLITS)
     if not has_sides:
-        _refuse_one_side(root)
-        _refuse_other_splits(root)
+        _refuse_one_side(root, version)
+        _refuse_other_splits(root, version)
     if has_sides:
-        items = tuple(item for split in SPLITS for item in _read_tree(root, root / split, split, suffixes))
+        items = tuple(item for split in SPLITS for item in _read_tree(root, root / split, split, version))
     else:
-        items = _read_tree(root, root, "people", suffixes)
+        items = _read_tree(root, root, "people", version)
     paths = [root / item.key for item in items]
     colour = params.colour or ("convert" if version > 1 else "numbers")
     decoding = Decoding(colour, params.intent, params.levels or LEVELS)
@@ -237,7 +237,7 @@ def open_folder(component: Component, folder: Path, version: int = 1) -> FolderD
     if not has_sides:
         items = _share_out(items, params.people_share)
     annotations = read_annotations(root, [item.key for item in items], lambda key: upright_size(root / key))
-    unread = _unread(root, [root / split for split in SPLITS] if has_sides else [root], suffixes)
+    unread = _unread(root, [root / split for split in SPLITS] if has_sides else [root], version)
     labels = tuple(sorted({item.truth for item in items} - {""}))
     return FolderDataset(
         root,
@@ -251,11 +251,11 @@ def open_folder(component: Component, folder: Path, version: int = 1) -> FolderD
     )
 
 
-def _refuse_one_side(root: Path) -> None:
+def _refuse_one_side(root: Path, version: int) -> None:
     """BadSpec if model/ or people/ stands alone: a folder of that name with folders in it, and no picture."""
     for split, other in (SPLITS, SPLITS[::-1]):
         place = root / split
-        if not _holds_class_folders(place):
+        if not _holds_class_folders(place, version):
             continue
         raise BadSpec(
             f'dataset folder: "{root}" has {split}/ and no {other}/: put {other}/ beside it, with the same '
@@ -264,10 +264,10 @@ def _refuse_one_side(root: Path) -> None:
         )
 
 
-def _refuse_other_splits(root: Path) -> None:
+def _refuse_other_splits(root: Path, version: int) -> None:
     """BadSpec if sides have the names that others give them: they would count as classes."""
     sides = [place.name for place in own_entries(root) if place.name.lower() in OTHER_SPLITS]
-    sides = [name for name in sorted(sides, key=str.lower) if _holds_class_folders(root / name)]
+    sides = [name for name in sorted(sides, key=str.lower) if _holds_class_folders(root / name, version)]
     if not sides:
         return
     remedy = "call the one that the model learnt from model/ and the one that people see people/"
@@ -280,7 +280,7 @@ def _refuse_other_splits(root: Path) -> None:
     )
 
 
-def _read_tree(root: Path, place: Path, split: Split, suffixes: Collection[str]) -> tuple[Item, ...]:
+def _read_tree(root: Path, place: Path, split: Split, version: int) -> tuple[Item, ...]:
     classes = _class_folders(place)
     if len(classes) < MIN_CLASSES:
         named = f" ({', '.join(entry.name for entry in classes)})" if classes else ""
@@ -289,15 +289,15 @@ def _read_tree(root: Path, place: Path, split: Split, suffixes: Collection[str])
                 [
                     f'dataset folder: "{place}" holds {len(classes)} class folder(s){named}, at least '
                     f"{MIN_CLASSES} are needed; make one folder per class",
-                    *_said_of_unread(_unread(place, [place], suffixes)),
+                    *said_of_unread(_unread(place, [place], version)),
                 ]
             )
         )
-    return tuple(item for entry in classes for item in _read_class(root, entry, split, suffixes))
+    return tuple(item for entry in classes for item in _read_class(root, entry, split, version))
 
 
-def _read_class(root: Path, place: Path, split: Split, suffixes: Collection[str]) -> list[Item]:
-    names = [p.name for p in own_entries(place) if _is_picture(p, suffixes)]
+def _read_class(root: Path, place: Path, split: Split, version: int) -> list[Item]:
+    names = sorted(path.name for path in place.iterdir() if _is_picture(path, version))
     if len(names) < MIN_PER_CLASS:
         raise BadSpec(
             "; ".join(
@@ -305,7 +305,7 @@ def _read_class(root: Path, place: Path, split: Split, suffixes: Collection[str]
                     f'dataset folder: class "{place.name}" has {len(names)} picture(s) in "{place}", at '
                     f"least {MIN_PER_CLASS} are needed; add pictures ({', '.join(sorted(SUFFIXES))}) or "
                     "remove the folder",
-                    *_said_of_unread(Counter(map(_kind, _not_pictures(place, suffixes)))),
+                    *said_of_unread(counts_by_kind(_not_pictures(place, version))),
                 ]
             )
         )
@@ -317,39 +317,39 @@ def _class_folders(place: Path) -> list[Path]:
     return [entry for entry in own_entries(place) if entry.is_dir()]
 
 
-def _holds_class_folders(place: Path) -> bool:
+def _holds_class_folders(place: Path, version: int) -> bool:
     """Whether it is a folder with folders in it, and no picture."""
-    entries = own_entries(place) if place.is_dir() else []
-    return any(p.is_dir() for p in entries) and not any(map(_is_picture, entries))
+    if not place.is_dir() or not _class_folders(place):
+        return False
+    return not any(_is_picture(path, version) for path in place.iterdir())
 
 
-def _is_picture(path: Path, suffixes: Collection[str] = DRAFT_SUFFIXES) -> bool:
-    return path.suffix.lower() in suffixes and not is_foreign(PurePath(path.name)) and path.is_file()
+def _is_picture(path: Path, version: int) -> bool:
+    """By its name. The first version read hidden ones too; no picture is what a Mac writes beside a file."""
+    if version > 1:
+        suffixes, is_left_out = DRAFT_SUFFIXES, is_foreign(PurePath(path.name))
+    else:
+        suffixes, is_left_out = SUFFIXES, path.name.startswith("._")
+    return path.suffix.lower() in suffixes and not is_left_out and path.is_file()
 
 
-def _not_pictures(place: Path, suffixes: Collection[str]) -> list[Path]:
-    return [path for path in place.iterdir() if not _is_picture(path, suffixes)]
+def _not_pictures(place: Path, version: int) -> list[Path]:
+    return [path for path in place.iterdir() if not _is_picture(path, version)]
 
 
-def _unread(root: Path, sides: Sequence[Path], suffixes: Collection[str]) -> dict[str, int]:
+def _unread(root: Path, sides: Sequence[Path], version: int) -> dict[str, int]:
     """Kind -> number of what lies in the class folders and is no picture, and of the files beside them."""
     entries = {path for place in {root, *sides} for path in place.iterdir()}
     beside = {path for path in entries if path.is_file() or is_foreign(PurePath(path.name))}
     within = [
-        path for side in sides for folder in _class_folders(side) for path in _not_pictures(folder, suffixes)
+        path for side in sides for folder in _class_folders(side) for path in _not_pictures(folder, version)
     ]
     tables = (*annotation_files(root), *use_files(root))
-    return dict(Counter(map(_kind, [*within, *beside.difference(tables)])))
+    return counts_by_kind([*within, *beside.difference(tables)])
 
 
-def _kind(path: Path) -> str:
-    """The suffix of a file, or what else it is known by."""
-    if is_foreign(PurePath(path.name)):
-        return foreign_kind(path.name)
-    return "folder" if path.is_dir() else path.suffix.lower() or path.name
-
-
-def _said_of_unread(unread: Mapping[str, int]) -> tuple[str, ...]:
+def said_of_unread(unread: Mapping[str, int], where: str = "in class folders") -> tuple[str, ...]:
+    """How many files of which kinds are not read, with what is read; nothing if there are none."""
     if not unread:
         return ()
     kinds = sorted(unread.items(), key=lambda kind: (-kind[1], kind[0]))
@@ -359,7 +359,7 @@ def _said_of_unread(unread: Mapping[str, int]) -> tuple[str, ...]:
     return (
         f"{count} {'file is' if count == 1 else 'files are'} not read: "
         f"{', '.join(f'{n} {kind}' for kind, n in kinds)}; "
-        f"pictures are {', '.join(sorted(SUFFIXES))} in class folders{saved}",
+        f"pictures are {', '.join(sorted(SUFFIXES))} {where}{saved}",
     )
 
 

@@ -23,7 +23,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from stimuli.datasets.text_lines import TextLine, once_per_side, said_of_labels, said_of_reading
+from stimuli.datasets.text_lines import TextLine, once_per_side, said_of_reading
 from stimuli.errors import BadSpec, Faults, first_of
 from stimuli.registry import Params, read_params
 from stimuli.spec import Component
@@ -67,7 +67,7 @@ class LinesParams(Params):
 class LinesDataset:
     """Texts of a file. Labels stand in the order of their numbers if all are numbers, else of the alphabet,
     before `names` are given. `people_share` is None if the file has a split. `notes` tell what was left out
-    or read otherwise than it stands there, `doubted` what was hardly meant.
+    or read otherwise than it stands there.
 
     A key is the line's number, with "people" before it in a second file. The group is the file's; texts that
     are equal but for case and spaces are of one group too, and no group stands on both sides.
@@ -78,7 +78,6 @@ class LinesDataset:
     texts: dict[str, str]
     people_share: float | None = None
     notes: tuple[str, ...] = ()
-    doubted: tuple[str, ...] = ()
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -112,9 +111,10 @@ class LinesDataset:
         return total.hexdigest()
 
 
-def open_lines(component: Component, folder: Path) -> LinesDataset:
+def open_lines(component: Component, folder: Path, version: int = 1) -> LinesDataset:
     """Read the file. A text that stands on both sides of the file's split leaves the side of people, and both
-    if its labels differ: `told` counts them.
+    if its labels differ: `told` counts them. `version` is that of decoding (`stimuli.datasets.DECODING`).
+    From 3 on a text with two labels leaves a file without a split too, and a single side.
 
     Raises BadSpec, with the number of lines and the first three, for what is no UTF-8, wrong columns, a text
     that is empty, longer than MAX_CHARACTERS or has control characters, and a split that is not known or
@@ -125,7 +125,7 @@ def open_lines(component: Component, folder: Path) -> LinesDataset:
     path = (folder / params.path).resolve()
     read = _read_all(path, folder, params)
     is_split = any(line.split for line in read)
-    lines, left_out = once_per_side(read) if is_split else (read, ())
+    lines, left_out = once_per_side(read, version)
     labels, groups = _labels(path, lines, left_out), _groups(lines)
     if is_split:
         splits = _by_file(path, lines, groups, left_out)
@@ -150,7 +150,7 @@ def open_lines(component: Component, folder: Path) -> LinesDataset:
         raise BadSpec(f"names: two labels would be called the same ({', '.join(named)}); choose other names")
     notes = (*left_out, *said_of_reading(read))
     share = None if is_split else params.people_share
-    return LinesDataset(named, items, texts, share, notes, said_of_labels(lines))
+    return LinesDataset(named, items, texts, share, notes)
 
 
 def _read_all(path: Path, folder: Path, params: LinesParams) -> list[TextLine]:

@@ -38,17 +38,18 @@ class TextLine:
         return " ".join(self.text.casefold().split())
 
 
-def once_per_side(read: Sequence[TextLine]) -> tuple[list[TextLine], tuple[str, ...]]:
-    """The lines without those of people whose text is the model's too, and without all of a text whose labels
-    differ between the sides; and what is said of it.
+def once_per_side(read: Sequence[TextLine], version: int) -> tuple[list[TextLine], tuple[str, ...]]:
+    """The lines without those of people whose text is the model's too, and without all of a text that has two
+    labels; and what is said of it. Before `version` 3 such a text stays if all of it is on one side.
     """
     by_mark: dict[str, list[TextLine]] = {}
     for line in read:
         by_mark.setdefault(line.mark, []).append(line)
     both = {mark for mark, alike in by_mark.items() if len({line.split for line in alike}) > 1}
-    torn = {mark for mark in both if len({line.label for line in by_mark[mark]}) > 1}
+    torn = {mark for mark, alike in by_mark.items() if len({line.label for line in alike}) > 1}
     doubled = [line for line in read if line.split == "people" and line.mark in both]
-    of_model = [line for line in read if line.split == "model" and line.mark in torn]
+    of_model = [line for line in read if line.split == "model" and line.mark in torn & both]
+    of_one = [line for line in read if line.mark in torn - both]
     of_people = sum(line.split == "people" for line in read)
     said = []
     if doubled:
@@ -61,7 +62,12 @@ def once_per_side(read: Sequence[TextLine]) -> tuple[list[TextLine], tuple[str, 
             f"{len(of_model):,} of {len(read) - of_people:,} texts of the model have another label among "
             f"people's and were left out too ({_lines(of_model)})"
         )
-    gone = {line.key for line in (*doubled, *of_model)}
+    if of_one:
+        said.append(
+            f"{len(of_one):,} of {len(read):,} texts have two labels, but for case and spaces, and "
+            f"{'were left out' if version > 2 else 'stay, as when this study was opened'} ({_lines(of_one)})"
+        )
+    gone = {line.key for line in (*doubled, *of_model, *(of_one if version > 2 else ()))}
     return [line for line in read if line.key not in gone], tuple(said)
 
 
@@ -83,19 +89,3 @@ def said_of_reading(read: Sequence[TextLine]) -> tuple[str, ...]:
 
 def _lines(lines: Sequence[TextLine]) -> str:
     return f"line{'s' * (len(lines) > 1)} {first_of([line.place for line in lines])}"
-
-
-def said_of_labels(lines: Sequence[TextLine]) -> tuple[str, ...]:
-    """That texts have two labels, if there are such: no answer is right about both."""
-    first: dict[str, TextLine] = {}
-    pairs = [
-        f"{other.place} and {line.place}"
-        for line in lines
-        if (other := first.setdefault(line.mark, line)).label != line.label
-    ]
-    if not pairs:
-        return ()
-    return (
-        f"{len(pairs):,} of {len(lines):,} texts stand in the file before with another label, but for case "
-        f"and spaces (lines {first_of(pairs)}): remove both lines of each, or give them one label",
-    )

@@ -20,11 +20,13 @@ from stimuli.render.recipe import RenderSpec
 from stimuli.spec import Component
 from stimuli.spec_derivation import prepare, spec_for, survey
 from stimuli.store import LocalStore
+from tests.experiments.protocols import SENTENCES, TURING, write
 from tests.stimuli.profiled import P3, matrix_profile, paint
 from tests.world import draft_study, silent, write_study
 
 SCAN = "left/left-00.png"
 """The picture of 16 bits, of which it uses 12."""
+HIDDEN = ".trashed-"
 MORE = (
     '\n[[conditions]]\nname = "more"\nrole = "method"\nexplainer = { name = "gradient_x_input" }\nslots = 3\n'
 )
@@ -32,7 +34,8 @@ MORE = (
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A study of photographs in Display P3, and a scan of 12 bits in 16."""
+    """A study of photographs in Display P3, and a scan of 12 bits in 16; a file manager's bin holds half of a
+    class."""
     (tmp_path / "small").mkdir()
     path = write_study(tmp_path / "small", slots=1)
     images = path.parent / "images"
@@ -42,15 +45,22 @@ def path(tmp_path: Path) -> Path:
         paint(file, pixels, matrix_profile(P3, None))
     with Image.open(images / SCAN) as picture:
         paint(images / SCAN, np.asarray(picture.convert("L")).astype(np.uint16) * 16)
+    for file in sorted((images / "left").glob("*.png"))[1::2]:
+        file.rename(file.with_name(f"{HIDDEN}{file.name}"))
     return path
+
+
+def opened_under(version: int, path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+    """The study as it was drafted and opened when that was the version of today."""
+    with monkeypatch.context() as before:
+        before.setattr(decoding, "DECODING", version)
+        return open_study(draft_study(path), silent)
 
 
 @pytest.fixture
 def opened(path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     """The study as it was drafted and opened before there were versions."""
-    with monkeypatch.context() as before:
-        before.setattr(decoding, "DECODING", 1)
-        study = open_study(draft_study(path), silent)
+    study = opened_under(1, path, monkeypatch)
     assert decoding.NOTE not in study.predictor
     return study
 
@@ -77,6 +87,7 @@ def test_what_was_opened_before_keeps_its_pictures(path: Path, opened: Study, tm
     (folder / "study.toml").write_text(f'slug = "more"\ntitle = "More"\nextends = "small"\n{MORE}')
     later = open_study(draft_study(folder / "study.toml"), silent)
     assert keys_of(later) == keys_of(opened)
+    assert any(key.startswith(f"left/{HIDDEN}") for key in keys_of(opened))
     assert later.predictor["key"] == opened.predictor["key"] and decoding.NOTE not in later.predictor
 
 
@@ -84,7 +95,7 @@ def test_what_was_opened_before_keeps_its_pictures(path: Path, opened: Study, tm
 def test_a_new_draft_is_read_as_today(path: Path, opened: Study) -> None:
     path.write_text(path.read_text().replace('slug = "small"', 'slug = "anew"'))
     with pytest.raises(
-        BadSpec, match="1 of 56 pictures have 16 bits and use levels 0 to .* set levels = 4096"
+        BadSpec, match="1 of 42 pictures have 16 bits and use levels 0 to .* set levels = 4096"
     ):
         draft_study(path)
     path.write_text(path.read_text().replace('path = "images"', 'path = "images", levels = 4096'))
@@ -93,6 +104,7 @@ def test_a_new_draft_is_read_as_today(path: Path, opened: Study) -> None:
     before, after = keys_of(opened), keys_of(anew)
     shared = before.keys() & after.keys()
     assert len(shared) > 10 and all(before[key] != after[key] for key in shared)
+    assert not any(HIDDEN in key for key in after)
     assert build_draft(load_study(path), path.parent, silent).id == anew.id, "it is not made again"
     opened_anew = open_study(anew, silent)
     assert decoding.decoding_of(load_study(path)) == decoding.decoding_noted(opened_anew) == DECODING
@@ -102,7 +114,8 @@ def test_a_new_draft_is_read_as_today(path: Path, opened: Study) -> None:
 def test_a_draft_of_before_is_made_again(
     path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (path.parent / "images" / SCAN).unlink()
+    for file in (path.parent / "images" / SCAN, *(path.parent / "images").glob(f"left/{HIDDEN}*")):
+        file.unlink()
     with monkeypatch.context() as before:
         before.setattr(decoding, "DECODING", 1)
         old = build_draft(load_study(path), path.parent, silent)
@@ -111,6 +124,37 @@ def test_a_draft_of_before_is_made_again(
     assert new.id != old.id and new.digest == old.digest and keys_of(new) != keys
     path.write_text(path.read_text().replace('path = "images"', 'path = "images", colour = "numbers"'))
     assert keys_of(build_draft(load_study(path), path.parent, silent)) == keys
+
+
+@pytest.mark.django_db
+def test_texts_with_two_labels_of_what_was_opened_before_stay(
+    store_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each text of people is followed by itself under the other label, all but the last four of each."""
+    labels = ("singular", "plural")
+    rows = [f"tr\t{labels[n % 2]}\t{labels[n % 2]} number {n}" for n in range(40)]
+    rows += [f"te\t{labels[n % 2]}\t{labels[n % 2]} sentence {n}" for n in range(24)]
+    rows += [f"te\t{labels[1 - n % 2]}\t{labels[n % 2]}  Sentence {n}" for n in range(16)]
+    sources = SENTENCES.replace(
+        '"sentences", task = "subject_number", count = 40, model_count = 64', '"lines", path = "rows.txt"'
+    )
+    folder = tmp_path / "letters"
+    folder.mkdir()
+    path = write(folder, "letters", "reverse_turing", TURING, sources=sources)
+    text = path.read_text().replace('balance = "none"', 'balance = "prediction"')
+    path.write_text(text.replace("epochs = 2", "epochs = 20"))
+    (folder / "rows.txt").write_text("\n".join(rows))
+    before = opened_under(2, path, monkeypatch)
+    torn = {f"line-{n:06d}" for n in (*range(41, 57), *range(65, 81))}
+    kept = set(before.items.values_list("key", flat=True))
+    assert kept & torn and before.predictor[decoding.NOTE] == 2
+    again = gather(load_study(path), folder, LocalStore(tmp_path / "lost and found"), silent)
+    assert {item.key for items in again.material.chosen.values() for item in items} == kept
+    assert again.decoding == 2 and again.opened["", ""].predictor_key == before.predictor["key"]
+    path.write_text(path.read_text().replace('slug = "letters"', 'slug = "anew"'))
+    anew = draft_study(path)
+    assert not torn & set(anew.items.values_list("key", flat=True))
+    assert anew.predictor[decoding.NOTE] == DECODING
 
 
 VIEWS = {

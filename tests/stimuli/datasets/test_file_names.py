@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from stimuli.datasets import open_dataset
+from stimuli.datasets import DECODING, open_dataset
 from stimuli.datasets.file_names import own_files
 from stimuli.datasets.folder import FolderDataset
 from stimuli.datasets.plates.idx import read_idx_folder
@@ -39,8 +39,8 @@ def classes(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def opened(root: Path, share: float = 1.0) -> FolderDataset:
-    made = open_dataset(Component("folder", {"path": ".", "people_share": share}), root)
+def opened(root: Path, version: int = DECODING) -> FolderDataset:
+    made = open_dataset(Component("folder", {"path": ".", "people_share": 1.0}), root, version)
     assert isinstance(made, FolderDataset)
     return made
 
@@ -73,6 +73,17 @@ def test_foreign_files_are_counted_without_a_warning(classes: Path) -> None:
     assert dataset.unread == {"hidden": 6, ".DS_Store": 2, "Thumbs.db": 2, "desktop.ini": 2}
     assert "12 files are not read: 6 hidden, 2 .DS_Store, 2 Thumbs.db, 2 desktop.ini;" in dataset.told[-1]
     assert dataset.doubted == ()
+
+
+def test_the_first_version_reads_hidden_pictures(classes: Path) -> None:
+    """What commit ffe75823 read; what a Mac writes beside files it refused, for no such file is a picture."""
+    keys = ["cat/.trashed-1.jpg", *(f"{label}/{n}.png" for label in ("cat", "dog") for n in range(2))]
+    paint(classes / "cat" / ".trashed-1.jpg", 80)
+    leave_foreign(classes)
+    assert [item.key for item in opened(classes, 1).items("people")] == keys
+    assert opened(classes, 1).unread["hidden"] == 6
+    assert [item.key for item in opened(classes, 2).items("people")] == keys[1:]
+    assert opened(classes, 2).unread["hidden"] == 7
 
 
 def test_recorded_folders_and_plates_leave_foreign_files_out(tmp_path: Path) -> None:
@@ -162,8 +173,9 @@ def test_labels_of_annotators_are_classes_in_any_form_of_unicode(classes: Path) 
     (classes / "annotations.csv").write_text(
         f"image,annotator,label\ncat/0.png,ann,{normalize('NFC', label)}\n"
     )
-    items = {item.key: item for item in opened(classes).items("people")}
-    assert items["cat/0.png"].annotated == (("ann", label),)
+    for version, said in ((1, label), (DECODING, normalize("NFC", label))):
+        items = {item.key: item for item in opened(classes, version).items("people")}
+        assert items["cat/0.png"].annotated == (("ann", said),)
 
 
 def test_recorded_explanations_name_items_in_any_form_of_unicode(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stimuli.datasets import open_dataset
+from stimuli.datasets import DECODING, open_dataset
 from stimuli.datasets.lines import LinesDataset, open_lines
 from stimuli.errors import BadSpec
 from stimuli.spec import Component
@@ -21,7 +21,7 @@ PROBING = (
 def lines(folder: Path, content: str | bytes, name: str = "texts.csv", **params: object) -> LinesDataset:
     data = content if isinstance(content, bytes) else content.encode()
     (folder / name).write_bytes(data)
-    return open_lines(Component("lines", {"path": name, **params}), folder)
+    return open_lines(Component("lines", {"path": name, **params}), folder, DECODING)
 
 
 def many(count: int = 40) -> str:
@@ -155,7 +155,6 @@ def test_a_text_with_another_label_on_the_other_side_leaves_both(tmp_path: Path)
     assert dataset.told[1] == (
         "1 of 4 texts of the model have another label among people's and were left out too (line 1)"
     )
-    assert not dataset.doubted
 
 
 def _without(folder: Path, content: str, numbers: set[int]) -> LinesDataset:
@@ -164,13 +163,65 @@ def _without(folder: Path, content: str, numbers: set[int]) -> LinesDataset:
     return lines(folder, "\n".join(kept).lstrip("\n"), "past.txt")
 
 
-def test_a_text_with_two_labels_on_one_side_is_doubted(tmp_path: Path) -> None:
-    dataset = lines(tmp_path, many() + "\nTEXT number 7,no\n")
-    assert dataset.doubted == (
-        "1 of 41 texts stand in the file before with another label, but for case and spaces (lines 9 and "
-        "42): remove both lines of each, or give them one label",
+def test_a_text_with_two_labels_is_left_out_of_a_file_without_sides(tmp_path: Path) -> None:
+    dataset = lines(tmp_path, many() + "\nTEXT number 7,no\ntext  number 8,no\n")
+    assert {item.key for item in dataset.all_items} == {
+        f"line-{place:06d}" for place in range(2, 44) if place not in (9, 42)
+    }, "line 43 has the label of line 10"
+    assert "2 of 42 texts have two labels, but for case and spaces, and were left out (lines 9, 42)" in (
+        dataset.told
     )
-    assert lines(tmp_path, many()).doubted == ()
+    assert not any("two labels" in line for line in lines(tmp_path, many()).told)
+
+
+def test_a_text_with_two_labels_on_one_side_leaves_it(tmp_path: Path) -> None:
+    """Once among the model's texts, once among people's; of another all three lines go."""
+    more = "va\t0\tDogs bark .\nte\t0\tCOWS moo .\nte\t0\tcows  moo .\nte\t1\tHens cluck .\n"
+    dataset = lines(tmp_path, PROBING + more, "past.txt")
+    assert [item.key for item in dataset.items("model")] == ["line-000001", "line-000003"]
+    assert [item.key for item in dataset.items("people")] == ["line-000004", "line-000009"]
+    assert dataset.told == (
+        "5 of 9 texts have two labels, but for case and spaces, and were left out (lines 2, 5, 6 and 2 more)",
+    )
+    without = _without(tmp_path, PROBING + more, {2, 5, 6, 7, 8})
+    assert dataset.content_digest() == without.content_digest()
+
+
+def test_a_class_of_texts_with_two_labels_is_refused_with_the_reason(tmp_path: Path) -> None:
+    table = "text,label\na,x\nb,x\nc,y\nd,y\nC,x\n"
+    with pytest.raises(BadSpec, match='single text of class "y"; .*, because 2 of 5 texts have two labels'):
+        lines(tmp_path, table)
+    assert len(lines(tmp_path, table + "e,y\n", people_share=1.0).all_items) == 4
+
+
+BEFORE = {
+    "letters.csv": (
+        "text,label\n" + "".join(f"letter {n},{n % 2}\n" for n in range(8)) + "Letter  3,0\nLETTER 6,1\n"
+        "letter 5,1\n",
+        "9c9b5d1655cff8b8045f5d28d75b6da7bfb1e210f222c1aff28364901333ce5f",
+        (4, 5, 9, 10),
+        "4 of 11 texts have two labels, but for case and spaces, and stay, as when this study was opened",
+    ),
+    "past.txt": (
+        "tr\t0\tA dog barks .\ntr\t1\tDogs bark .\nva\t1\tA Dog barks .\nte\t0\tA cat purrs .\n"
+        "te\t1\tCows moo .\nte\t0\tCOWS moo .\nte\t1\tHens cluck .\n",
+        "3b7096ae53ca02c94dea620ca17886a98182ba091af7bc497aab1901e1088a4b",
+        (4, 5, 6, 7),
+        "4 of 7 texts have two labels, but for case and spaces, and stay, as when this study was opened",
+    ),
+}
+"""Content, and its digest and people's lines as the code of commit 50ab2643 read them; and what is told."""
+
+
+@pytest.mark.parametrize("name", BEFORE)
+@pytest.mark.parametrize("version", [1, 2])
+def test_earlier_versions_keep_texts_with_two_labels(tmp_path: Path, name: str, version: int) -> None:
+    content, digest, people, told = BEFORE[name]
+    (tmp_path / name).write_text(content)
+    dataset = open_lines(Component("lines", {"path": name}), tmp_path, version)
+    assert dataset.content_digest() == digest
+    assert [item.key for item in dataset.items("people")] == [f"line-{place:06d}" for place in people]
+    assert any(line.startswith(told) for line in dataset.told)
 
 
 def test_a_class_that_is_left_out_whole_is_told_with_the_reason(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from stimuli.datasets import DECODING
 from stimuli.datasets.lines import LinesDataset, open_lines
 from stimuli.errors import BadSpec
 from stimuli.spec import Component
@@ -33,7 +34,7 @@ def opened(row: str, folder: Path, **files: str) -> LinesDataset:
     params = {key: value for key, value in ROWS[row].items() if key != "name"}
     for key, content in files.items():
         (folder / params[key]).write_bytes(content.encode())
-    return open_lines(Component("lines", params), folder)
+    return open_lines(Component("lines", params), folder, DECODING)
 
 
 def test_sst_as_senteval_has_it(tmp_path: Path) -> None:
@@ -49,12 +50,12 @@ def test_sst_as_senteval_has_it(tmp_path: Path) -> None:
         "`` wise '' , warm",
         "no",
     ]
-    assert len(dataset.items("model")) == 5
+    assert [item.key for item in dataset.items("model")] == ["line-000001", "line-000004", "line-000005"]
     assert dataset.told == (
         "2 of 5 texts of people are the model's too, but for case and spaces, and were left out (lines 2 of "
         "sentiment-test, 4 of sentiment-test)",
+        "2 of 10 texts have two labels, but for case and spaces, and were left out (lines 2, 3)",
     )
-    assert dataset.doubted[0].startswith("1 of 8 texts stand in the file before with another label")
 
 
 def test_sst_2_of_glue(tmp_path: Path) -> None:
@@ -74,7 +75,7 @@ def test_senteval_s_probing_tasks(tmp_path: Path) -> None:
     rows = ["te\tPAST\tIt rained .", 'tr\tPRES\t" Come , " he says .', "va\tPAST\t`` No '' , she said ."]
     rows += ["tr\tPAST\tWe left early .", "te\tPRES\tIt rains on the 3' wall .", "va\tPRES\tWe stay ."]
     dataset = opened("SentEval's probing tasks", tmp_path, path="\n".join(rows))
-    assert dataset.labels == ("PAST", "PRES") and dataset.told == dataset.doubted == ()
+    assert dataset.labels == ("PAST", "PRES") and dataset.told == ()
     assert [dataset.text(item.key) for item in dataset.items("people")] == [
         "It rained .",
         "It rains on the 3' wall .",
