@@ -141,9 +141,10 @@ def _look(path: Path, decoding: Decoding) -> bool | tuple[str, str]:
     return profiled
 
 
-def check_levels(paths: Sequence[Path], levels: int | None) -> None:
-    """BadSpec if grey pictures of 16 bits use a part of their levels and the study does not say how many they
-    have (`levels` None), or if some lie above those that it declares; with the number of pictures."""
+def check_levels(paths: Sequence[Path], levels: int | None, place: str = "in the dataset's table") -> None:
+    """BadSpec if grey pictures of 16 bits use a part of their levels and it is not said how many they have
+    (`levels` None), or if some lie above those that are declared; with the number of pictures, and the
+    `place` where to say it."""
     deep = []
     for path in paths:
         # One that breaks off is told when it is read.
@@ -154,15 +155,15 @@ def check_levels(paths: Sequence[Path], levels: int | None) -> None:
     if above:
         raise BadSpec(
             f"{len(above)} of {len(deep)} pictures of 16 bits have levels above {(levels or LEVELS) - 1}: "
-            f"{first_of(above)}; declare more levels in the dataset's table, at most {LEVELS}"
+            f"{first_of(above)}; declare more levels {place}, at most {LEVELS}"
         )
     most = max((most for _, most in deep), default=LEVELS)
     if levels is None and most < LEVELS // 2:
         fitting = 1 << max(8, most.bit_length())
         raise BadSpec(
             f"{len(deep)} of {len(paths)} pictures have 16 bits and use levels 0 to {most} of {LEVELS - 1}, "
-            f"so that people and model would see them dark or black: set levels = {fitting} in the dataset's "
-            f"table if that is white, or levels = {LEVELS} if they are meant so dark"
+            f"so that people and model would see them dark or black: set levels = {fitting} {place} if that "
+            f"is white, or levels = {LEVELS} if they are meant so dark"
         )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from stimuli.datasets import open_dataset
+from stimuli.datasets import DECODING, open_dataset
 from stimuli.errors import BadSpec, NotApplicable, ShapeMismatch, StimulusError
 from stimuli.explainers import (
     RECORDED,
@@ -75,6 +75,7 @@ class Explanations:
 
     `predicted` are the labels that the model answers, `confidence` their softmax probabilities (0-1), `views`
     the squares that the network saw, uint8 (H, W, 3). `made` also holds explanations that are no maps.
+    `told` says which files of a folder were left out.
     """
 
     names: tuple[str, ...]
@@ -84,6 +85,7 @@ class Explanations:
     made: Mapping[str, tuple[Attribution, ...]]
     specs: Mapping[str, tuple[StimulusSpec, ...]] = field(repr=False)
     bench: Bench = field(repr=False)
+    told: tuple[str, ...] = ()
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -103,7 +105,8 @@ class Explanations:
         )
 
     def __repr__(self) -> str:
-        return f"<{len(self.names)} pictures explained by {', '.join(self.methods)}>"
+        explained = f"{len(self.names)} pictures explained by {', '.join(self.methods)}"
+        return f"<{'; '.join([explained, *self.told])}>"
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,10 @@ def open_model(
         raise BadSpec(f"predictor {component.name!r} is trained on the spot: name the pictures as dataset")
     known: Any = Pictures((), {}) if dataset is None else dataset
     if isinstance(dataset, str | Mapping):
-        known = open_dataset(component_of(dataset), Path(folder))
+        table = component_of(dataset)
+        if table.name == "folder":  # by its bare numbers, as `explain` reads pictures
+            table = Component(table.name, {"colour": "numbers", **table.params})
+        known = open_dataset(table, Path(folder), DECODING)
     return refuse_texts(open_predictor(component, Path(folder), known, progress))
 
 
@@ -155,6 +161,7 @@ def explain(
     labels: Sequence[str] = (),
     layer: str = "",
     token_prefix: int | None = None,
+    levels: int | None = None,
     seed: int = 0,
     device: str = "cpu",
     progress: Progress = silent,
@@ -166,7 +173,8 @@ def explain(
     std, resize_px, interpolation, fit, preprocessing), the file of a timm or torchvision model, or the folder
     of a transformers model. `labels` are in logit order; without them classes are called "0", "1", ...
     `layer` is the one that layer methods read, `token_prefix` the number of class and register tokens of a
-    vision transformer. A model of `open_model` brings all of that along.
+    vision transformer. A model of `open_model` brings all of that along. `levels` is how many levels the
+    greys of 16-bit files have, 4096 for 12 bits; without it those that use a part of 65,536 are refused.
 
     `target` is the explained number: "predicted", "true" (pictures then lie in folders named by class),
     "runner_up", a label, or a `Target`. `seed` is that of a study. Pictures are cut to the network's square
@@ -179,7 +187,7 @@ def explain(
     make_repeatable()
     arithmetic()  # warns if that came too late
     predictor = opened_of(model, preprocess, labels, layer, token_prefix)
-    pictures = pictures_of(images, predictor.labels)
+    pictures = pictures_of(images, predictor.labels, levels)
     asked = {title: check_explainer(component) for title, component in components_by_title(methods).items()}
     number = target_of(target, predictor.labels, [item.truth for item in pictures.items("people")])
     source = Source(pictures, predictor, predictor.key)
@@ -196,6 +204,7 @@ def explain(
         made=MappingProxyType(_make_attributions(specs, items, bench, progress)),
         specs=MappingProxyType(specs),
         bench=bench,
+        told=pictures.told,
     )
 
 

@@ -11,9 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from stimuli.datasets.file_names import own_files
-from stimuli.datasets.folder import DRAFT_SUFFIXES
-from stimuli.datasets.picture_reader import read_picture
+from stimuli.datasets.file_names import counts_by_kind, files_below, own_files
+from stimuli.datasets.folder import DRAFT_SUFFIXES, said_of_unread
+from stimuli.datasets.picture_reader import (
+    LEVELS,
+    NUMBERS,
+    Decoding,
+    check_levels,
+    check_pictures,
+    read_picture,
+)
 from stimuli.errors import BadSpec, ShapeMismatch, first_of
 from stimuli.explainers.targets import Of, Target
 from stimuli.predictors.architectures import prefix_of
@@ -48,10 +55,12 @@ CHANNELS = (1, 3, 4)
 
 @dataclass(frozen=True)
 class Pictures:
-    """Pictures by name, as a dataset of which all are for people."""
+    """Pictures by name, as a dataset of which all are for people. `told` says which files were left out."""
 
     labels: tuple[str, ...]
     contents: Mapping[str, Path | Pixels]
+    decoding: Decoding = NUMBERS
+    told: tuple[str, ...] = ()
 
     def items(self, split: Split) -> Sequence[Item]:
         if split != "people":
@@ -60,20 +69,23 @@ class Pictures:
 
     def pixels(self, key: str) -> Pixels:
         content = self.contents[key]
-        return read_picture(content) if isinstance(content, Path) else content
+        return read_picture(content, self.decoding) if isinstance(content, Path) else content
 
     def _truth(self, name: str) -> str:
         content = self.contents[name]
         return content.resolve().parent.name if isinstance(content, Path) else ""
 
 
-def pictures_of(images: Images, labels: tuple[str, ...]) -> Pictures:
-    """The pictures, in the order of their names in a folder, else as given. BadSpec for none, for files that
-    are not there, and for one that stands twice; ShapeMismatch for arrays that are no pictures.
+def pictures_of(images: Images, labels: tuple[str, ...], levels: int | None = None) -> Pictures:
+    """The pictures, in the order of their names in a folder, else as given; `levels` is how many levels the
+    greys of 16-bit files have. BadSpec for none, for files that are not there or cannot be read, for one that
+    stands twice, and as `check_levels`; ShapeMismatch for arrays that are no pictures.
     """
+    told: tuple[str, ...] = ()
     if isinstance(images, str | Path) and Path(images).is_dir():
         root = Path(images)
         files = [path for path in own_files(root) if path.suffix.lower() in DRAFT_SUFFIXES]
+        told = said_of_unread(counts_by_kind(set(files_below(root)).difference(files)), "in the folder")
         contents: dict[str, Path | Pixels] = {path.relative_to(root).as_posix(): path for path in files}
     else:
         listed = _listed(images)
@@ -88,7 +100,13 @@ def pictures_of(images: Images, labels: tuple[str, ...]) -> Pictures:
             raise BadSpec(f"{len(listed)} pictures have {len(contents)} names: give each file once")
     if not contents:
         raise BadSpec(f"there are no pictures ({', '.join(sorted(DRAFT_SUFFIXES))}) in {str(images)[:200]!r}")
-    return Pictures(labels, contents)
+    if levels is not None and not 256 <= levels <= LEVELS:
+        raise BadSpec(f"levels is {levels}: 256 to {LEVELS} are taken, such as 4096 for 12 bits")
+    decoding = Decoding(levels=levels or LEVELS)
+    paths = [content for content in contents.values() if isinstance(content, Path)]
+    check_pictures(paths, decoding)
+    check_levels(paths, levels, "as an argument")
+    return Pictures(labels, contents, decoding, told)
 
 
 def _listed(images: Any) -> list[Any]:

@@ -63,7 +63,9 @@ def test_no_door_reads_foreign_files(classes: Path) -> None:
     dataset = opened(classes)
     assert [item.key for item in dataset.items("people")] == keys
     assert dataset.content_digest() == before
-    assert [item.key for item in pictures_of(classes, ("a", "b")).items("people")] == keys
+    library = pictures_of(classes, ("a", "b"))
+    assert [item.key for item in library.items("people")] == keys
+    assert library.told[0].startswith("12 files are not read: 6 hidden, 2 .DS_Store, 2 Thumbs.db, 2 desktop")
     assert [path.relative_to(classes).as_posix() for path in own_files(classes)] == keys
 
 

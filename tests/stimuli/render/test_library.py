@@ -45,6 +45,7 @@ from stimuli.store import LocalStore
 from stimuli.store.files import read_attribution
 from stimuli.types import PixelAttribution, Pixels
 from tests.stimuli.hub_models import save_classifier
+from tests.stimuli.profiled import paint
 
 pytestmark = pytest.mark.pure
 
@@ -324,6 +325,49 @@ def test_it_sees_pictures_of_all_forms_alike(network: Tiny, tmp_path: Path) -> N
     assert results[-1].names == ("b/0.png", "b/1.png", "b/2.png")
     for result in results[1:]:
         np.testing.assert_array_equal(result.maps["saliency"], results[0].maps["saliency"])
+
+
+def test_its_result_says_which_files_were_left_out(network: Tiny, tmp_path: Path) -> None:
+    for name in ("0.png", "._0.png", ".ipynb_checkpoints/0.png", "notes.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(png.encode(arrays(1)[0]))
+    result = explain(network, tmp_path, ["saliency"], preprocess=SMALL)
+    assert result.names == ("0.png",)
+    said = "<1 pictures explained by saliency; 3 files are not read: 2 hidden, 1 .txt; pictures are "
+    assert repr(result).startswith(said)
+
+
+def test_scans_of_12_bits_are_refused_until_their_levels_are_said(network: Tiny, tmp_path: Path) -> None:
+    """Black is 0, and the 4,096th level is white."""
+    greys = np.random.default_rng(3).integers(0, 4096, (32, 32))
+    greys[0, :2] = 0, 4095
+    paint(tmp_path / "deep" / "a" / "0.png", greys.astype(np.uint16))
+    ways: list[Any] = [tmp_path / "deep", [tmp_path / "deep" / "a" / "0.png"]]
+    for images in ways:
+        with pytest.raises(
+            BadSpec,
+            match="1 of 1 pictures have 16 bits and use levels 0 to 4095 of 65535, .*: set levels = 4096 as "
+            "an argument if that is white, or levels = 65536 if",
+        ):
+            explain(network, images, ["saliency"], preprocess=SMALL)
+        made = explain(network, images, ["saliency"], preprocess=SMALL, levels=4096)
+        np.testing.assert_array_equal(made.views[0][..., 0], np.floor(greys / 4095 * 255))
+        dark = explain(network, images, ["saliency"], preprocess=SMALL, levels=65536)
+        assert dark.views[0].max() == 15
+    with pytest.raises(BadSpec, match=r'1 of 1 .* above 255: .*0.png" \(4095\); declare more levels as an'):
+        explain(network, ways[0], ["saliency"], preprocess=SMALL, levels=256)
+    with pytest.raises(BadSpec, match="levels is 12: 256 to 65536 are taken, such as 4096 for 12 bits"):
+        explain(network, ways[0], ["saliency"], preprocess=SMALL, levels=12)
+
+
+def test_scans_of_a_training_are_refused_until_their_levels_are_said(tmp_path: Path) -> None:
+    for n in range(2):
+        for label in ("cat", "dog"):
+            paint(tmp_path / "deep" / label / f"{n}.png", np.full((32, 32), 4000 + n, np.uint16))
+    dataset: dict[str, Any] = {"name": "folder", "path": "deep", "people_share": 1.0}
+    with pytest.raises(BadSpec, match="4 of 4 pictures have 16 bits .* set levels = 4096 in the dataset's t"):
+        open_model("toy", tmp_path, dataset)
+    assert open_model("toy", tmp_path, {**dataset, "levels": 4096}).labels == ("cat", "dog")
 
 
 def test_it_explains_what_was_asked_for(network: Tiny) -> None:
