@@ -1,5 +1,5 @@
-"""Three pictures of a demo for README and documentation: what a participant sees, what a researcher sees, and
-the report. Everybody in them is simulated, and the pages say so."""
+"""Pictures of a demo for README and documentation: what a participant sees, what a researcher sees, and the
+report. Everybody in them is simulated, and the pages say so."""
 
 from __future__ import annotations
 
@@ -7,65 +7,85 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from django.contrib.auth.models import User
 from django.urls import reverse
 
-from crowd.dashboard.login_links import make_login_path
 from crowd.rehearsal.demo.folder_and_port import DemoFailed
-from experiments.models import Study
+from crowd.rehearsal.demo.server import login_path
+from experiments.models import Session, Study
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 WIDTH, HEIGHT = 1280, 860
+# What README shows in half a page's width: left, top, width and height.
+CROPS = {"learn": (200, 0, 1080, 720), "excluded": (270, 255, 1010, 605)}
 BOARD, GO_ON = ".board img", "main button"
-LOADED = "() => [...document.images].every(image => image.complete && image.naturalWidth > 0)"
+LOADED = "() => [...document.images].every(i => i.loading === 'lazy' || (i.complete && i.naturalWidth > 0))"
 
 
 @dataclass(frozen=True, slots=True)
 class Exhibit:
     """What the pictures need of the rows, read before the browser is open: Django refuses rows beside it.
-    `entry` logs in once; `conditions` in the order of the study."""
+    `entry` logs in once; `conditions` in the order of the study; `excluded` is the session that
+    broke most rules, if one did."""
 
     slug: str
     entry: str
     conditions: tuple[str, ...]
+    excluded: str | None
 
     @classmethod
     def of(cls, study: Study) -> Exhibit:
-        """Raises DemoFailed if the demo has no login."""
-        user = User.objects.filter(is_superuser=True).order_by("pk").first()
-        if user is None:
-            raise DemoFailed("There is no login: the last demo did not come to its end. Make one: make demo")
         names = study.conditions.order_by("ordinal").values_list("name", flat=True)
-        return cls(study.slug, make_login_path(user), tuple(names))
+        screened = Session.objects.filter(study=study, origin="simulated", verdict="screened")
+        excluded = max(screened.order_by("pk"), key=lambda session: len(session.reasons), default=None)
+        return cls(study.slug, login_path(), tuple(names), str(excluded.pk) if excluded else None)
 
 
 def show(exhibit: Exhibit, url: str, browser: Browser, to: Path) -> list[Path]:
-    """Writes trial.png, quality.png and report.png into `to`. Raises DemoFailed if no trial of the study
-    asks about a picture."""
+    """Writes learn.png, trial.png, excluded.png, quality.png, planted.png and report.png into `to`, as far as
+    the demo has them. Raises DemoFailed if no trial of the study shows or asks about a picture."""
     to.mkdir(parents=True, exist_ok=True)
+    drawn: list[Path] = []
     context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
     try:
         page = context.new_page()
         page.goto(f"{url}{exhibit.entry}")
         page.get_by_role("button", name="Log in").click()
+        slug, report = exhibit.slug, reverse("dashboard:report_page", args=[exhibit.slug, "simulated"])
         pages = {
-            "trial": f"{url}{_asked_trial(exhibit, url, page)}",
-            "quality": f"{url}{reverse('dashboard:quality', args=[exhibit.slug])}?origin=simulated",
-            "report": f"{url}{reverse('dashboard:report_page', args=[exhibit.slug, 'simulated'])}",
+            "learn": _trial(exhibit, url, page, "Training", pictures=2),
+            "trial": _trial(exhibit, url, page, "Test", pictures=1),
+            **(
+                {"excluded": reverse("dashboard:participant", args=[slug, exhibit.excluded])}
+                if exhibit.excluded
+                else {}
+            ),
+            "quality": f"{reverse('dashboard:quality', args=[slug])}?origin=simulated",
+            "planted": report,
+            "report": report,
         }
         for name, address in pages.items():
-            page.goto(address)
-            if name == "trial":
+            page.goto(f"{url}{address}")
+            shown: Page | Locator = page
+            if name in {"learn", "trial"}:
                 _reach_board(page)
+            elif name == "planted":
+                shown = page.locator("#planted_cases")
+                if not shown.count():
+                    continue  # The demo of another study has none.
             elif name == "report":
                 page.locator("h2").first.evaluate("heading => heading.scrollIntoView()")
             page.wait_for_function(LOADED)
-            page.screenshot(path=to / f"{name}.png")
+            drawn.append(to / f"{name}.png")
+            if name in CROPS:
+                x, y, width, height = CROPS[name]
+                page.screenshot(path=drawn[-1], clip={"x": x, "y": y, "width": width, "height": height})
+            else:
+                shown.screenshot(path=drawn[-1])
     finally:
         context.close()
-    return [to / f"{name}.png" for name in pages]
+    return drawn
 
 
 def _reach_board(page: Page) -> None:
@@ -81,13 +101,15 @@ def _reach_board(page: Page) -> None:
         examples.first.click()
 
 
-def _asked_trial(exhibit: Exhibit, url: str, page: Page) -> str:
-    """The address of a preview of the last method's first trial that asks and is not the first of its part:
-    before that, a page says what comes."""
+def _trial(exhibit: Exhibit, url: str, page: Page, part: str, pictures: int) -> str:
+    """The address of a preview of the last method's second trial of a part that shows so many pictures:
+    before the first, a page says what comes."""
     for name in reversed(exhibit.conditions):
         page.goto(f"{url}{reverse('dashboard:preview', args=[exhibit.slug])}?condition={name}")
-        rows = page.locator("table.plan tr", has=page.get_by_role("cell", name="Test", exact=True))
-        rows = rows.filter(has=page.locator(".shows img"))
+        rows = page.locator("table.plan tr", has=page.get_by_role("cell", name=part, exact=True))
+        rows = rows.filter(has=page.locator(f".shows a:nth-of-type({pictures}) img"))
         if rows.count() > 1:
             return str(rows.nth(1).locator("td a").first.get_attribute("href"))
-    raise DemoFailed(f"No trial of {exhibit.slug} asks about a picture, so there is nothing to show.")
+    raise DemoFailed(
+        f"No trial of {exhibit.slug} shows {pictures} pictures in {part}: there is nothing to show."
+    )

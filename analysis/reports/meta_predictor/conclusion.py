@@ -114,9 +114,10 @@ def _contrast_text(each: BaselineContrast, result: Analysis) -> str:
 def _forest(result: Analysis, facts: StudyFacts, look: figures.Look) -> Figure:
     rows = condition_rows(result, facts)
     caption = (
-        "Utility: mean accuracy over blocks divided by the baseline's. Thick: simultaneous "
-        f"{confidence(facts.level)} intervals, which hold together. Light: the {confidence(LEVEL)} interval "
-        f"of one condition alone, Fieller's over {look.many}. {sizes(rows)}. {utility_note(result, facts)}"
+        "Utility: mean accuracy over blocks divided by the baseline's. Line: simultaneous "
+        f"{confidence(facts.level)} intervals, which hold together. Pale band: the {confidence(LEVEL)} "
+        f"interval of one condition alone, Fieller's over {look.many}. {sizes(rows)}. "
+        f"{utility_note(result, facts)}"
     )
     return Figure(
         "utility",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
+from statistics import median
 from typing import Any
 from uuid import UUID
 
@@ -204,7 +205,7 @@ def participant(request: HttpRequest, study: Study, session: UUID) -> HttpRespon
     name = namer(study)(row.participant.pseudonym)
     note_record(study, row, researcher_of(request).get_username(), name, is_sealed)
     answers = list(row.responses.order_by("position").values_list("rt_ms", "late"))
-    times = sorted(rt_ms for rt_ms, _ in answers)
+    tests = row.responses.filter(trial__phase="test", trial__check_kind="").values_list("rt_ms", flat=True)
     shown = session_rows(study, [row])[0]
     content: dict[str, Any] = {
         "sitting": shown,
@@ -214,7 +215,8 @@ def participant(request: HttpRequest, study: Study, session: UUID) -> HttpRespon
         "is_sealed": is_sealed,
         "device": _plain({k: v for k, v in row.device.items() if not isinstance(v, (dict, list))}),
         "events": list(row.events.values_list("kind").annotate(n=Count("id")).order_by("kind")),
-        "median_ms": times[len(times) // 2] if times else None,
+        "median_ms": round(median(tests)) if tests else None,
+        "tests": len(tests),
         "late": sum(late for _, late in answers),
         "notes": list(row.notes.order_by("at", "pk")),
         "note_max": TEXT_MAX,

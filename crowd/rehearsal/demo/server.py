@@ -107,19 +107,13 @@ def print_addresses(
 ) -> None:
     """Where to look around; `ended` are the stages that came before, which are closed: the dashboard
     has them. `faults`: they are looked for already."""
-    from crowd.dashboard.login_links import make_login_path
-
-    users = get_user_model()
-    researcher, _ = users.objects.get_or_create(
-        username="researcher", defaults={"is_staff": True, "is_superuser": True}
-    )
     page = report_folder(study) / "report.html"
     port = "" if url.endswith(":8000") else f" --port {url.rpartition(':')[2]}"
     again = f'make demo ARGS="--again{port}"'
     lines = [
         ("Report", str(page) if page.exists() else f"{url}/studies/{study.slug}/report/"),
         ("Dashboard", f"{url}/"),
-        ("Log in (once)", f"{url}{make_login_path(researcher)}"),
+        ("Log in (once)", f"{url}{login_path()}"),
         ("Another link", as_typed("python manage.py login_link")),
         ("Take part", f"{url}/join/{study.slug}/   ({_free(study)} places are free)"),
         ("Look at trials", f"{url}/studies/{study.slug}/preview/   (those of any condition; log in first)"),
@@ -137,6 +131,17 @@ def print_addresses(
     if wants_controls(study):
         terminal.line("The comparison with controls goes on below; the report has it when it is there.")
     terminal.line("Ctrl-C stops the server.")
+
+
+def login_path() -> str:
+    """A link that logs the demo's only person in, once."""
+    from crowd.dashboard.login_links import make_login_path
+
+    users = get_user_model()
+    researcher, _ = users.objects.get_or_create(
+        username="researcher", defaults={"is_staff": True, "is_superuser": True}
+    )
+    return make_login_path(researcher)
 
 
 def print_done(study: Study, terminal: Terminal) -> None:
