@@ -402,20 +402,6 @@ def store_recordings(
     return record(explainer, folder, views, known, store, progress)
 
 
-def spans_recorded(
-    explainer: Component,
-    folder: Path,
-    items: Mapping[str, PredictedItem],
-    known: Collection[str],
-    store: Store,
-) -> dict[str, tuple[Span, ...]]:
-    """By item key, which spans of texts are explained; otherwise as `store_recordings`. Nothing is stored."""
-    from stimuli.explainers.recorded import recorded_spans
-
-    texts = {key: read_text(store, item.image_key) for key, item in items.items() if not item.width_px}
-    return recorded_spans(explainer, folder, texts, known)
-
-
 def inapplicable(source: Source, explainer: Component, operator: Operator = "logit") -> str | None:
     """Why `explainer` cannot explain this predictor, or not what `operator` makes of its logits, in one
     sentence with the remedy; None if it can.

@@ -175,7 +175,9 @@ def _with_joined_units(
 ) -> MaterialSet:
     """With those declared units of a text as one, under all conditions alike, that a span covers that was
     made elsewhere."""
-    from stimuli.spec_derivation import join_item_units, spans_recorded
+    from stimuli.explainers.recorded import recorded_spans
+    from stimuli.spec_derivation import join_item_units
+    from stimuli.store.files import read_text
 
     if definition.stimuli.units in (None, "legacy"):
         return gathered
@@ -183,7 +185,8 @@ def _with_joined_units(
     for condition, component, items, known in _recordings(definition, gathered):
         # What is wrong with a file is told when its explanations are imported.
         with suppress(StimulusError):
-            for key, made in spans_recorded(component, folder, items, known, store).items():
+            texts = {key: read_text(store, item.image_key) for key, item in items.items()}
+            for key, made in recorded_spans(component, folder, texts, known).items():
                 spans.setdefault((condition.dataset, key), []).extend(made)
     views = {source: dict(of_source) for source, of_source in gathered.views.items()}
     for source, of_source in views.items():

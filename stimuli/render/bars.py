@@ -23,7 +23,6 @@ from stimuli.render.text_draw import (
     is_rtl,
     legible_text,
     line_px,
-    line_start,
     wrap_text,
     write,
 )
@@ -152,7 +151,7 @@ def _draw_bars(attribution: ConceptAttribution, rows: int, spec: BarSpec, width:
     picture, draw = canvas(width, height)
     frame = _Frame.of(rows, signed, width, height, spec.letters)
     leftwards = 2 * sum(map(is_rtl, names)) > len(names)
-    name_at, anchor = line_start(leftwards, frame.margin, width - frame.margin)
+    name_at, anchor = (width - frame.margin, "ra") if leftwards else (frame.margin, "la")
     if leftwards and not signed:
         frame = replace(frame, zero=width - frame.zero)
     if signed:

@@ -11,7 +11,7 @@ import numpy as np
 from stimuli.errors import BadSpec
 from stimuli.render.bars import NAME_CHARS, check_sizes, has_sides, importance, ranking
 from stimuli.render.heatmap import TILE_SCALE
-from stimuli.render.text_draw import canvas, is_rtl, legible_text, line_px, line_start, wrap_text, write
+from stimuli.render.text_draw import canvas, is_rtl, legible_text, line_px, wrap_text, write
 from stimuli.spec import JsonValue
 from stimuli.types import ConceptAttribution, Pixels
 
@@ -176,8 +176,8 @@ def _draw_text(text: str, width: int, height: int, largest: int, smallest: int) 
         if len(lines) <= room or size == smallest:
             break
     picture, draw = canvas(width, height)
-    left, anchor = line_start(is_rtl(text), margin, width - margin)
-    write(draw, wrap_text(text, size, width - 2 * margin, room), (left, margin), size, anchor)
+    x, anchor = (width - margin, "ra") if is_rtl(text) else (margin, "la")
+    write(draw, wrap_text(text, size, width - 2 * margin, room), (x, margin), size, anchor)
     return np.asarray(picture, np.uint8).copy()
 
 

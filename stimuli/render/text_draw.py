@@ -118,13 +118,8 @@ def write(
     text = " ".join(lines)
     direction = ("rtl" if is_rtl(text) else "ltr") if _is_shaped(text) else None
     for place, line in enumerate(lines):
-        spot = x, top + place * line_px(size_px)
-        draw.text(spot, line, INK, _face(text, size_px), anchor, direction=direction)
-
-
-def line_start(text_is_rtl: bool, left: int, right: int) -> tuple[int, str]:
-    """Where lines of such a text begin between two edges, and the anchor that they have there."""
-    return (right, "ra") if text_is_rtl else (left, "la")
+        at = x, top + place * line_px(size_px)
+        draw.text(at, line, INK, _face(text, size_px), anchor, direction=direction)
 
 
 def _next_line(words: list[str], face: ImageFont.FreeTypeFont, width_px: int) -> tuple[str, list[str]]:

@@ -3,8 +3,8 @@
 Studies that declare none have `legacy`: runs of letters and digits, as `TextPredictor.words` finds them.
 Words and characters are cut by ICU, after UAX #29 with its dictionaries for scripts that write no spaces,
 tokens by the model. A token that crosses the edges of units joins these units into one, and so does a span
-that was explained elsewhere: so each belongs to one unit at most, and weights of tokens and of spans add up to
-those of units.
+that was explained elsewhere: so each belongs to one unit at most, and the weights of tokens and of spans add
+up to those of units.
 """
 
 from __future__ import annotations

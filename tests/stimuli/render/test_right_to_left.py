@@ -21,7 +21,7 @@ from stimuli.types import ConceptAttribution, PictureExplanation, Pixels
 
 pytestmark = pytest.mark.pure
 OVERRIDE = "\u202d"
-"""All that follows runs from left to right, whatever it is."""
+"""All that follows runs from left to right."""
 VISUAL = [
     ("שלג", "גלש"),
     ("אוזן של זאב", "באז לש ןזוא"),
