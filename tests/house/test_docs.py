@@ -262,6 +262,13 @@ def test_it_documents_what_other_programs_read_from_the_environment() -> None:
     assert not [name for name in variables if f"`{name}`" not in PAGES["docs/running.md"]]
 
 
+@pytest.mark.parametrize("page", sorted(set(PAGES) - {"README.md", "CHANGELOG.md", "docs/index.md"}))
+def test_a_page_says_first_for_whom_it_is_and_how_long_it_takes(page: str) -> None:
+    title, empty, first, *_ = PAGES[page].splitlines()
+    assert title.startswith("# ") and not empty
+    assert re.fullmatch(r"\*For .+\. .*(minutes|hour|look things up).*\*", first)
+
+
 @pytest.mark.parametrize("heading", MODELS)
 def test_it_documents_every_key_of_a_study_and_no_other(heading: str) -> None:
     model, documented = MODELS[heading], rows(STUDY_PAGE[heading])

@@ -79,7 +79,7 @@ def test_two_installations_on_one_host_keep_their_logins(tmp_path: Path) -> None
     (tmp_path / "demo" / "served-at.txt").write_text("http://127.0.0.1:8381\n")
     script = "from crowd import settings as s; print(s.BASE_URL, s.SESSION_COOKIE_NAME, s.CSRF_COOKIE_NAME)"
     told = []
-    for name in ("demo", "own", "own"):
+    for name in ("demo", "other", "other"):
         plain = {key: value for key, value in os.environ.items() if key not in {"BASE_URL", "DATABASE_URL"}}
         environment = {**plain, "LEGIBLE_VAR": str(tmp_path / name)}
         done = subprocess.run(
@@ -91,6 +91,6 @@ def test_two_installations_on_one_host_keep_their_logins(tmp_path: Path) -> None
             check=True,
         )
         told.append(done.stdout.split())
-    demo, own, again = told
-    assert own == again and not set(demo) & set(own)
-    assert [demo[0], own[0]] == ["http://127.0.0.1:8381", "http://127.0.0.1:8000"]
+    demo, other, again = told
+    assert other == again and not set(demo) & set(other)
+    assert [demo[0], other[0]] == ["http://127.0.0.1:8381", "http://127.0.0.1:8000"]
