@@ -308,6 +308,8 @@ SPECTACULAR_SETTINGS = {
 
 LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = "/"
+# For how long a link of login_link may be used; no page resets a password.
+PASSWORD_RESET_TIMEOUT = 3600
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
 # A browser sends its cookies to every port of a host: two installations there would log each other out.
 INSTALLATION = hashlib.sha256(f"{BASE_URL} {VAR_DIR}".encode()).hexdigest()[:8]

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from crowd.dashboard.login_links import MAX_AGE_S, make_login_path
+from crowd.dashboard.login_links import make_login_path
 
 
 class Command(BaseCommand):
@@ -26,4 +26,6 @@ class Command(BaseCommand):
             asked = f'There is no active login "{login}"' if login else f"There are {len(people)} superusers"
             raise CommandError(f"{asked}: name one of {names}. createsuperuser makes the first.")
         self.stdout.write(f"{url.rstrip('/')}{make_login_path(people[0])}")
-        self.stderr.write(f"For {people[0].get_username()}, once, within {MAX_AGE_S // 60} minutes.")
+        self.stderr.write(
+            f"For {people[0].get_username()}, once, within {settings.PASSWORD_RESET_TIMEOUT // 60} minutes."
+        )
