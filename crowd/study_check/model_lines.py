@@ -48,12 +48,12 @@ def accuracy_lines(look: ModelLook) -> list[str]:
         lines.append(f"The same answers, dealt out by chance, would be right on {look.asked.guessing:.2f}.")
     if look.grey and not look.asked.is_above_guessing:
         lines.append(f"{look.grey} of {look.asked.of} pictures have no colour.")
-    if look.recoloured is not None:
-        looked, answers, shown = look.recoloured
-        trained = "; it was trained with the colours of here" if look.held_out is not None else ""
+    if colours := look.colours:
+        trained = f'; it was trained with colour = "{colours.training}"' if colours.training else ""
         lines.append(
-            f"Of {looked} pictures whose profile is not sRGB, {answers} have another answer of the model if "
-            f"they are read the other way, and {shown} another label that people see{trained}."
+            f"Of {colours.pictures} pictures whose profile is not sRGB, {colours.answers} have another "
+            f"answer of the model if they are read the other way, and {colours.labels} another label that "
+            f"people see{trained}."
         )
     if look.outside:
         lines.append(f"Left out are {look.outside} items, of which it names a class that the study lacks.")

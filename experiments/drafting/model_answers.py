@@ -19,6 +19,7 @@ from stimuli.quality.model_faults import unknowing
 from stimuli.quality.model_knowledge import (
     DIM_RANGE,
     Accuracy,
+    ColourLook,
     ModelLook,
     accuracy_of,
     accuracy_of_counts,
@@ -90,7 +91,7 @@ def _look(
         cropped=_cropped_shares([views[item.key] for item in kept]),
         grey=sum(views[item.key].is_grey for item in kept),
         dim=_dim([views[item.key] for item in kept]),
-        recoloured=None if store is None else _recoloured(definition, opened, survey, views, store),
+        colours=None if store is None else _colours(definition, opened, survey, views, store),
         mean=tuple(getattr(opened.predictor, "mean", ())),
         std=tuple(getattr(opened.predictor, "std", ())),
         cast_from=str(opened.predictor.provenance.get("cast_from", "")),
@@ -130,15 +131,14 @@ def _dim(views: Sequence[PredictedItem]) -> tuple[int, int, int]:
     return len(levels), min(low for low, _ in levels), max(high for _, high in levels)
 
 
-def _recoloured(
+def _colours(
     definition: StudyDefinition,
     opened: Opened,
     survey: Survey,
     views: Mapping[str, PredictedItem],
     store: Store,
-) -> tuple[int, int, int] | None:
-    """Pictures with profiles read the other way: of how many the model's answer is another one, and the label
-    that people see. Asked once; the answers are kept."""
+) -> ColourLook | None:
+    """Pictures with profiles, read the other way too. Asked once; the answers are kept."""
     from stimuli.datasets.parallel_reading import side_by_side
     from stimuli.store.answers import answers_file
 
@@ -163,10 +163,13 @@ def _recoloured(
         {item.key: item.predicted for item in as_asked(definition, Survey(survey.labels, tuple(some)))}
         for some in (items, other)
     )
-    return (
+    here = str(dataset.decoding.colour)
+    return ColourLook(
         len(items),
         sum(a.predicted != b.predicted for a, b in zip(items, other, strict=True)),
         sum(shown.get(item.key) != shown_other.get(item.key) for item in items),
+        here,
+        here if _held_out(opened) else str(predictor.provenance.get("training_colour", "")),
     )
 
 

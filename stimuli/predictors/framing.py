@@ -10,6 +10,7 @@ import numpy as np
 from PIL import Image
 from pydantic import Field
 
+from stimuli.datasets.colour_profiles import Colour
 from stimuli.errors import BadSpec
 from stimuli.registry import Params
 from stimuli.spec import JsonValue
@@ -110,13 +111,15 @@ class PictureSettings:
 
 class FramingParams(Params):
     """`resize_px`, `interpolation` and `fit` as in `Framing`; none takes what the model's files say.
-    `published_accuracy` is the share of pictures that others found it right on, for comparison.
+    `published_accuracy` is the share of pictures that others found it right on, for comparison;
+    `training_colour` is how the colours of its training were read. Neither changes what the network sees.
     """
 
     resize_px: Annotated[int, Field(ge=8, le=2048)] | None = None
     interpolation: Interpolation | None = None
     fit: Fit | None = None
     published_accuracy: Annotated[float, Field(ge=0, le=1)] | None = None
+    training_colour: Colour | None = None
 
     def framing_over(self, known: Framing, side: int) -> Framing:
         """What is given here over what is known. BadSpec as `check_framing`."""
@@ -128,7 +131,7 @@ class FramingParams(Params):
 
     def told(self) -> dict[str, JsonValue]:
         """What stands in the provenance."""
-        return self.model_dump(include={"published_accuracy"}, exclude_none=True)
+        return self.model_dump(include={"published_accuracy", "training_colour"}, exclude_none=True)
 
 
 def cropped_share(box: Box) -> float:

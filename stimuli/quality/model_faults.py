@@ -33,7 +33,7 @@ def unknowing(look: ModelLook) -> str:
 
 def causes(look: ModelLook) -> list[str]:
     """What explains it, of the usual causes, and what else speaks against the model."""
-    return [*_dim(look), *_causes(look)]
+    return [*_dim(look), *_other_colours(look), *_causes(look)]
 
 
 def _dim(look: ModelLook) -> list[str]:
@@ -44,6 +44,18 @@ def _dim(look: ModelLook) -> list[str]:
         f"{count} of {look.asked.of} pictures use levels {darkest} to {lightest} of 255, so that people see "
         "hardly anything in them: save them with their whole range; if they are greys of 16 bits, declare "
         "their levels in the dataset's table"
+    ]
+
+
+def _other_colours(look: ModelLook) -> list[str]:
+    colours = look.colours
+    if colours is None or colours.training in ("", colours.colour):
+        return []
+    ways = {"numbers": "the bare numbers of the files", "convert": "colours converted to sRGB"}
+    return [
+        f"the network was trained with {ways[colours.training]} (training_colour), but the study shows "
+        f'{ways[colours.colour]} (colour = "{colours.colour}"): set colour = "{colours.training}" in the '
+        "dataset's table"
     ]
 
 

@@ -70,6 +70,19 @@ class LabelExchange:
 
 
 @dataclass(frozen=True, slots=True)
+class ColourLook:
+    """Pictures whose colour profile is not sRGB, read the other way too: of `pictures`, `answers` have
+    another answer of the model then, and `labels` another label that people see. The study reads them by
+    `colour`; `training` is how those of the network's training were read, "" if it is not known."""
+
+    pictures: int
+    answers: int
+    labels: int
+    colour: str
+    training: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ModelLook:
     """What one model says of people's items, and what is known of it.
 
@@ -80,9 +93,8 @@ class ModelLook:
     items that were kept from its training, `published` a declared share; None if not known. `untouched` says
     that all its normalisation layers stand as they are made. `cropped` holds the mean and the largest share
     of a picture that the view leaves out. `dim` is how many of the pictures asked use a tenth of their levels
-    at most, with the darkest and the lightest level (0-255) of these. `recoloured` is how many pictures with
-    colour profiles were also read the other way, of how many of these the answer is another then, and of how
-    many the label that people see; None if there are none. `grey` is how many of the pictures asked have no
+    at most, with the darkest and the lightest level (0-255) of these. `colours` is what colour profiles
+    change, None if no picture has one that is not sRGB. `grey` is how many of the pictures asked have no
     colour. `mean` and `std` are the declared ones, () for texts. `better` is another normalisation under
     which it is right more often, if one was found. `cast_from` names precisions of stored weights that were
     cast to float32, "" if none were, `name_prefix` what was taken off the names of its weights;
@@ -102,7 +114,7 @@ class ModelLook:
     cropped: tuple[float, float] = (0.0, 0.0)
     grey: int = 0
     dim: tuple[int, int, int] = (0, 0, 0)
-    recoloured: tuple[int, int, int] | None = None
+    colours: ColourLook | None = None
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
     relabelled: LabelExchange | None = None

@@ -21,6 +21,7 @@ from stimuli.training import Recipe, TrainedNetwork, train
 from stimuli.types import Pixels
 from tests import world
 from tests.crowd.conftest import Outcome
+from tests.stimuli.profiled import P3, matrix_profile, paint
 
 pytestmark = pytest.mark.django_db
 SIDE = 48
@@ -155,6 +156,23 @@ def test_a_few_pictures_without_colour_are_no_cause(
         grey.save(at)
     printed, why = outcome(path)
     assert "colour" not in printed + why  # it knows the others: the accuracy is above guessing
+
+
+def test_the_colours_of_a_training_are_told_beside_those_that_the_study_shows(
+    tmp_path: Path, trained: TrainedNetwork, outcome: Outcome
+) -> None:
+    params = f'{SMALL}, input_px = {SIDE}, {NORMALISED}, training_colour = "numbers"'
+    path = study(tmp_path, trained.network, params)
+    for at in sorted((tmp_path / "images" / "left").glob("*.png"))[:4]:
+        with Image.open(at) as picture:
+            paint(at, np.asarray(picture), matrix_profile(P3, None))
+    printed, why = outcome(path)
+    line = 'another label that people see; it was trained with colour = "numbers".'
+    told = 'but the study shows colours converted to sRGB (colour = "convert"): set colour = "numbers" in'
+    assert why == "" and line in printed and told in printed
+    path.write_text(path.read_text().replace('path = "images"', 'path = "images", colour = "numbers"'))
+    printed, why = outcome(path)
+    assert why == "" and line in printed and "but the study shows" not in printed
 
 
 def collapsed(network: nn.Module) -> Any:

@@ -98,6 +98,22 @@ def test_what_colour_profiles_change_is_counted(tmp_path: Path, outcome: Outcome
     assert f"{profiled} are read as bare numbers" in printed and changed in printed
 
 
+def test_a_network_that_the_study_trains_learns_the_colours_that_it_shows(
+    tmp_path: Path, outcome: Outcome
+) -> None:
+    path = world.write_study(tmp_path)
+    repaint(path, lambda pixels: pixels, matrix_profile(P3, None))
+    small = '{ name = "trained_cnn", input_px = 32, epochs = 1, width = 1 }'
+    text = (
+        path.read_text()
+        .replace('{ name = "toy", input_px = 32 }', small)
+        .replace("share = 1.0", "share = 0.5")
+    )
+    path.write_text(text)
+    line = 'another label that people see; it was trained with colour = "convert".'
+    assert line in outcome(path)[0]
+
+
 def test_nothing_is_said_of_pictures_without_profiles(tmp_path: Path, outcome: Outcome) -> None:
     path = world.write_study(tmp_path)
     repaint(path, lambda pixels: pixels, matrix_profile(SRGB, None))

@@ -283,12 +283,15 @@ def test_it_takes_what_a_file_says_unless_the_study_says_otherwise(exported: Pat
         load(exported, input_px=32, resize_px=16)
 
 
-def test_it_tells_the_published_accuracy_and_makes_no_other_key_of_it(exported: Path) -> None:
-    told = load(exported, input_px=32, published_accuracy=0.76)
+def test_it_tells_what_is_stated_of_it_and_makes_no_other_key_of_it(exported: Path) -> None:
+    told = load(exported, input_px=32, published_accuracy=0.76, training_colour="numbers")
     assert told.provenance["published_accuracy"] == 0.76
+    assert told.provenance["training_colour"] == "numbers"
     assert told.key == load(exported, input_px=32).key
     with pytest.raises(BadSpec, match="published_accuracy' is 76, but must lie between 0 and 1"):
         load(exported, input_px=32, published_accuracy=76)
+    with pytest.raises(BadSpec, match="training_colour' is 'srgb', but must be one of"):
+        load(exported, input_px=32, training_colour="srgb")
 
 
 def test_it_looks_at_pictures_as_it_is_asked_about_them(exported: Path) -> None:

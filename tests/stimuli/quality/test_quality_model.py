@@ -11,6 +11,7 @@ from statsmodels.stats.proportion import proportion_confint
 from stimuli.quality.model_faults import causes, unknowing
 from stimuli.quality.model_knowledge import (
     Accuracy,
+    ColourLook,
     LabelExchange,
     ModelLook,
     accuracy_of,
@@ -184,6 +185,23 @@ def test_another_normalisation_is_the_cause_before_the_weights_are() -> None:
 def test_an_accuracy_below_the_published_one_is_told() -> None:
     assert "published_accuracy is 0.95" in said(look(GOOD, published=0.95))
     assert "published" not in said(look(SWAPPED, published=0.95)), "the order of the labels explains it"
+
+
+@pytest.mark.parametrize(
+    ("training", "colour", "ways"),
+    [
+        ("numbers", "convert", ("bare numbers of the files", "colours converted to sRGB")),
+        ("convert", "numbers", ("colours converted to sRGB", "bare numbers of the files")),
+    ],
+)
+def test_other_colours_than_those_of_the_training_are_told(
+    training: str, colour: str, ways: tuple[str, str]
+) -> None:
+    told = said(look(GOOD, colours=ColourLook(9, 0, 0, colour, training)))
+    trained, shown = (told.index(way) for way in ways)
+    assert trained < shown and f'set colour = "{training}" in the dataset\'s table' in told
+    for known in ("", colour):
+        assert said(look(GOOD, colours=ColourLook(9, 4, 4, colour, known))) == ""
 
 
 def test_a_network_that_was_trained_in_vain_is_told() -> None:
