@@ -19,7 +19,7 @@ from stimuli.quality.model_faults import unknowing
 from stimuli.quality.model_knowledge import (
     DIM_RANGE,
     Accuracy,
-    ColourLook,
+    ColourCounts,
     ModelLook,
     accuracy_of,
     accuracy_of_counts,
@@ -137,7 +137,7 @@ def _colours(
     survey: Survey,
     views: Mapping[str, PredictedItem],
     store: Store,
-) -> ColourLook | None:
+) -> ColourCounts | None:
     """Pictures with profiles, read the other way too. Asked once; the answers are kept."""
     from stimuli.datasets.parallel_reading import side_by_side
     from stimuli.store.answers import answers_file
@@ -164,7 +164,7 @@ def _colours(
         for some in (items, other)
     )
     here = str(dataset.decoding.colour)
-    return ColourLook(
+    return ColourCounts(
         len(items),
         sum(a.predicted != b.predicted for a, b in zip(items, other, strict=True)),
         sum(shown.get(item.key) != shown_other.get(item.key) for item in items),

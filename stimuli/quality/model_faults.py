@@ -54,8 +54,8 @@ def _other_colours(look: ModelLook) -> list[str]:
     ways = {"numbers": "the bare numbers of the files", "convert": "colours converted to sRGB"}
     return [
         f"the network was trained with {ways[colours.training]} (training_colour), but the study shows "
-        f'{ways[colours.colour]} (colour = "{colours.colour}"): set colour = "{colours.training}" in the '
-        "dataset's table"
+        f'{ways[colours.colour]} (colour = "{colours.colour}"): in the table of the dataset set colour = '
+        f'"{colours.training}"'
     ]
 
 

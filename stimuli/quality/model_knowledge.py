@@ -70,7 +70,7 @@ class LabelExchange:
 
 
 @dataclass(frozen=True, slots=True)
-class ColourLook:
+class ColourCounts:
     """Pictures whose colour profile is not sRGB, read the other way too: of `pictures`, `answers` have
     another answer of the model then, and `labels` another label that people see. The study reads them by
     `colour`; `training` is how those of the network's training were read, "" if it is not known."""
@@ -114,7 +114,7 @@ class ModelLook:
     cropped: tuple[float, float] = (0.0, 0.0)
     grey: int = 0
     dim: tuple[int, int, int] = (0, 0, 0)
-    colours: ColourLook | None = None
+    colours: ColourCounts | None = None
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
     relabelled: LabelExchange | None = None

@@ -168,7 +168,7 @@ def test_the_colours_of_a_training_are_told_beside_those_that_the_study_shows(
             paint(at, np.asarray(picture), matrix_profile(P3, None))
     printed, why = outcome(path)
     line = 'another label that people see; it was trained with colour = "numbers".'
-    told = 'but the study shows colours converted to sRGB (colour = "convert"): set colour = "numbers" in'
+    told = 'but the study shows colours converted to sRGB (colour = "convert"): in the table of'
     assert why == "" and line in printed and told in printed
     path.write_text(path.read_text().replace('path = "images"', 'path = "images", colour = "numbers"'))
     printed, why = outcome(path)

@@ -194,36 +194,6 @@ def test_a_class_of_texts_with_two_labels_is_refused_with_the_reason(tmp_path: P
     assert len(lines(tmp_path, table + "e,y\n", people_share=1.0).all_items) == 4
 
 
-BEFORE = {
-    "letters.csv": (
-        "text,label\n" + "".join(f"letter {n},{n % 2}\n" for n in range(8)) + "Letter  3,0\nLETTER 6,1\n"
-        "letter 5,1\n",
-        "9c9b5d1655cff8b8045f5d28d75b6da7bfb1e210f222c1aff28364901333ce5f",
-        (4, 5, 9, 10),
-        "4 of 11 texts have two labels, but for case and spaces, and stay, as when this study was opened",
-    ),
-    "past.txt": (
-        "tr\t0\tA dog barks .\ntr\t1\tDogs bark .\nva\t1\tA Dog barks .\nte\t0\tA cat purrs .\n"
-        "te\t1\tCows moo .\nte\t0\tCOWS moo .\nte\t1\tHens cluck .\n",
-        "3b7096ae53ca02c94dea620ca17886a98182ba091af7bc497aab1901e1088a4b",
-        (4, 5, 6, 7),
-        "4 of 7 texts have two labels, but for case and spaces, and stay, as when this study was opened",
-    ),
-}
-"""Content, and its digest and people's lines as the code of commit 50ab2643 read them; and what is told."""
-
-
-@pytest.mark.parametrize("name", BEFORE)
-@pytest.mark.parametrize("version", [1, 2])
-def test_earlier_versions_keep_texts_with_two_labels(tmp_path: Path, name: str, version: int) -> None:
-    content, digest, people, told = BEFORE[name]
-    (tmp_path / name).write_text(content)
-    dataset = open_lines(Component("lines", {"path": name}), tmp_path, version)
-    assert dataset.content_digest() == digest
-    assert [item.key for item in dataset.items("people")] == [f"line-{place:06d}" for place in people]
-    assert any(line.startswith(told) for line in dataset.told)
-
-
 def test_a_class_that_is_left_out_whole_is_told_with_the_reason(tmp_path: Path) -> None:
     content = "tr\t0\ta\ntr\t1\tb\ntr\t1\tc\nte\t0\td\nte\t1\tB\n"
     with pytest.raises(

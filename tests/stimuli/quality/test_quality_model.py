@@ -11,7 +11,7 @@ from statsmodels.stats.proportion import proportion_confint
 from stimuli.quality.model_faults import causes, unknowing
 from stimuli.quality.model_knowledge import (
     Accuracy,
-    ColourLook,
+    ColourCounts,
     LabelExchange,
     ModelLook,
     accuracy_of,
@@ -197,11 +197,11 @@ def test_an_accuracy_below_the_published_one_is_told() -> None:
 def test_other_colours_than_those_of_the_training_are_told(
     training: str, colour: str, ways: tuple[str, str]
 ) -> None:
-    told = said(look(GOOD, colours=ColourLook(9, 0, 0, colour, training)))
+    told = said(look(GOOD, colours=ColourCounts(9, 0, 0, colour, training)))
     trained, shown = (told.index(way) for way in ways)
-    assert trained < shown and f'set colour = "{training}" in the dataset\'s table' in told
+    assert trained < shown and told.endswith(f'dataset set colour = "{training}"')
     for known in ("", colour):
-        assert said(look(GOOD, colours=ColourLook(9, 4, 4, colour, known))) == ""
+        assert said(look(GOOD, colours=ColourCounts(9, 4, 4, colour, known))) == ""
 
 
 def test_a_network_that_was_trained_in_vain_is_told() -> None:
