@@ -1,3 +1,1 @@
-from crowd.celery import app as celery_app
-
-__all__ = ["celery_app"]
+"""The Django project: recruitment, money, and the researchers' pages."""

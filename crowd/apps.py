@@ -9,7 +9,7 @@ class CrowdConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from crowd import checks  # noqa: F401
+        from crowd import celery, checks  # noqa: F401
         from crowd.ground.server_error_records import keep_failures
         from crowd.joining.unlisted_arrival_quota import check_room
         from experiments.sessions import unverified_places

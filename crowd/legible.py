@@ -9,6 +9,8 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
+from crowd.management.early_refusals import refuse_early
+
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("experiments", "analysis", "crowd")
 GROUPS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -108,6 +110,7 @@ def main(words: Sequence[str] | None = None) -> None:
         print(overview())
         return
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowd.settings")
+    refuse_early(asked)
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(["legible", *asked])

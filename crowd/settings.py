@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import ParseResult, unquote, urlparse
 
 from django.core.exceptions import ImproperlyConfigured
-from kombu.entity import Queue
 
 from crowd.platforms import settings_of_all
 
@@ -212,8 +211,6 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # Longer than any batch takes: a message that is delivered twice is rendered twice.
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 12 * 3600}
 CELERY_TASK_DEFAULT_QUEUE = "celery"
-# A worker that is told no queue takes these two; one that is started with -Q stimuli.cuda takes only that.
-CELERY_TASK_QUEUES = [Queue(name) for name in ("celery", "stimuli.cpu")]  # type: ignore[no-untyped-call]
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

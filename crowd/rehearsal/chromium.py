@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,22 +82,29 @@ def find_chromium(setting: str, caches: Sequence[Path]) -> str | None:
     return next((program for program in candidates(caches) if is_chromium(program)), None)
 
 
-@contextmanager
-def open_browser(setting: str, caches: Sequence[Path]) -> Iterator[Browser]:
-    """A headless browser under Playwright. Raises NoChromium."""
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
+def browser_program(setting: str, caches: Sequence[Path]) -> str:
+    """The path of the Chromium that pictures are taken with. Raises NoChromium, without starting anything
+    that would have to be stopped, so that a command may ask before its long work."""
+    if find_spec("playwright") is None:
         raise NoChromium(
             "Pictures of pages need the package playwright, which is not installed: run make setup, or "
             "install it with pip."
-        ) from None
+        )
     program = find_chromium(setting, caches)
     if program is None:
         raise NoChromium(
             "Pictures of pages need a Chromium, and none was found: set CHROMIUM to one, or apt install "
             "chromium, or run .venv/bin/playwright install chromium-headless-shell."
         )
+    return program
+
+
+@contextmanager
+def open_browser(setting: str, caches: Sequence[Path]) -> Iterator[Browser]:
+    """A headless browser under Playwright. Raises NoChromium."""
+    program = browser_program(setting, caches)
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=flags(), headless=True)
         try:

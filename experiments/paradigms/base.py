@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -18,8 +18,10 @@ from experiments.definition.study import StudyDefinition
 from experiments.design.rng import Streams
 from experiments.errors import Problem
 from experiments.kinds.base import Check, Choice, Phase, TrialView
-from stimuli.perturbing.search import Search
 from stimuli.types import Use
+
+if TYPE_CHECKING:  # It imports Pillow, which a fault in a study file would wait for.
+    from stimuli.perturbing.search import Search
 
 Timing = Literal["before", "after"]
 Aim = Literal["light", "strong"]

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Mapping
 from functools import lru_cache
 
-import markdown
 import nh3
 
 _TAGS = """
@@ -27,6 +26,8 @@ def html_of(text: str, words: Mapping[str, str] | None = None) -> str:
 @lru_cache(maxsize=256)
 def _clean_html(text: str) -> str:
     """A study's texts are few, and each reply on a session's state holds its instructions."""
+    import markdown  # Here, since a study file is read without any text being turned into HTML.
+
     return nh3.clean(
         markdown.markdown(text, extensions=["tables", "sane_lists", "smarty"]),
         tags=set(ALLOWED_TAGS),

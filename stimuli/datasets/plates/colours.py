@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
+import scipy
 
 from stimuli.colour_vision.light import LUMINANCE, Linear
 from stimuli.colour_vision.machado import Axis, contrast
@@ -85,7 +85,9 @@ def direction(line: Line) -> Linear:
 
     turns, width = np.linspace(0, math.pi, 64, endpoint=False), math.pi / 64
     near = min(turns, key=left)
-    return towards(minimize_scalar(left, bounds=(near - width, near + width), method="bounded").x)
+    return towards(
+        scipy.optimize.minimize_scalar(left, bounds=(near - width, near + width), method="bounded").x
+    )
 
 
 def farthest(line: Line, jitter: float) -> float:
@@ -147,7 +149,7 @@ def _step(line: Line, jitter: float, wanted: float, seen: Callable[[Pair], float
     most = farthest(line, jitter)
     if seen(pair(line, most)) < wanted:
         return None
-    return float(brentq(lambda step: seen(pair(line, step)) - wanted, 0.0, most))
+    return float(scipy.optimize.brentq(lambda step: seen(pair(line, step)) - wanted, 0.0, most))
 
 
 def lit(colours: Linear, lightness: Linear) -> Linear:

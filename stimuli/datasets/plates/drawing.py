@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from stimuli.colour_vision.light import Linear, encoded
 from stimuli.datasets.plates.colours import MIDDLE_LIGHTNESS, Pair, lit
@@ -47,7 +47,7 @@ class Shape:
         cells = max(bottom - top, right - left)
         rows = (y - self.middle[1]) / self.side * cells + (top + bottom) / 2 - 0.5
         columns = (x - self.middle[0]) / self.side * cells + (left + right) / 2 - 0.5
-        smooth = ndimage.map_coordinates(ink, [rows, columns], order=3, mode="constant", cval=0.0)
+        smooth = scipy.ndimage.map_coordinates(ink, [rows, columns], order=3, mode="constant", cval=0.0)
         return np.asarray((smooth >= INK) & (np.hypot(x, y) <= 1))
 
 

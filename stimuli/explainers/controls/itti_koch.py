@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import ndimage
 
 Plane = NDArray[np.float32]
 
@@ -61,15 +61,18 @@ def _pyramid(plane: Plane) -> list[Plane]:
 
 
 def _smooth(plane: Plane) -> Plane:
-    rows = ndimage.correlate1d(plane, _KERNEL, axis=0, mode="nearest")
-    smooth: Plane = ndimage.correlate1d(rows, _KERNEL, axis=1, mode="nearest")
+    rows = scipy.ndimage.correlate1d(plane, _KERNEL, axis=0, mode="nearest")
+    smooth: Plane = scipy.ndimage.correlate1d(rows, _KERNEL, axis=1, mode="nearest")
     return smooth
 
 
 def _orientations(levels: list[Plane]) -> list[list[Plane]]:
     """Per angle a pyramid of the magnitude of the second derivative across it."""
     derivatives = [
-        [ndimage.gaussian_filter(level, 1.0, order=order, mode="nearest", truncate=3.0) for level in levels]
+        [
+            scipy.ndimage.gaussian_filter(level, 1.0, order=order, mode="nearest", truncate=3.0)
+            for level in levels
+        ]
         for order in ((0, 2), (1, 1), (2, 0))
     ]
     return [
@@ -99,7 +102,9 @@ def _promote(plane: Plane) -> Plane:
         return np.zeros_like(plane)
     scaled = (plane - low) / np.float32(high - low)
     size = max(3, min(plane.shape) // 8)
-    peaks = scaled[(ndimage.maximum_filter(scaled, size=size, mode="nearest") == scaled) & (scaled > 0.05)]
+    peaks = scaled[
+        (scipy.ndimage.maximum_filter(scaled, size=size, mode="nearest") == scaled) & (scaled > 0.05)
+    ]
     others = (peaks.sum() - 1.0) / (peaks.size - 1) if peaks.size > 1 else 0.0
     return scaled * np.float32((1.0 - others) ** 2)
 

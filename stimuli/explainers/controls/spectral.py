@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from pydantic import Field
-from scipy import fft, ndimage
 
 from stimuli.explainers.base import AnyImage
 from stimuli.planner.asks import Steps
@@ -48,12 +48,12 @@ def spectral_residual_map(picture: NDArray[np.floating], side: int = 64, sigma: 
     if np.ptp(grey) < 1e-6:
         return np.zeros(grey.shape, np.float32)
     small = _resize_plane(grey, side / max(grey.shape))
-    spectrum = fft.fft2(small)
+    spectrum = scipy.fft.fft2(small)
     # The spectrum goes round: its last frequency is a neighbour of the first. A zero has no logarithm.
     amplitude = np.log(np.maximum(np.abs(spectrum), 1e-9 * np.abs(spectrum).max()))
-    residual = amplitude - ndimage.uniform_filter(amplitude, 3, mode="wrap")
-    strength = np.abs(fft.ifft2(np.exp(residual + 1j * np.angle(spectrum)))) ** 2
-    smooth = ndimage.gaussian_filter(strength, sigma, mode="nearest") if sigma else strength
+    residual = amplitude - scipy.ndimage.uniform_filter(amplitude, 3, mode="wrap")
+    strength = np.abs(scipy.fft.ifft2(np.exp(residual + 1j * np.angle(spectrum)))) ** 2
+    smooth = scipy.ndimage.gaussian_filter(strength, sigma, mode="nearest") if sigma else strength
     fine = _enlarge_plane(smooth, grey.shape)
     low, high = float(fine.min()), float(fine.max())
     if high - low < 1e-12:
