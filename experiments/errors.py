@@ -8,16 +8,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake in a definition: its key, the value, the limit and the remedy."""
+    """One mistake in a definition: its key, the value, the limit and the remedy; `place` is its line."""
 
     key: str
     value: str
     limit: str
     remedy: str
+    place: str = ""
 
     def __str__(self) -> str:
         value = f" = {self.value}" if self.value else ""
-        return f"{self.key}{value}: {self.limit}. {self.remedy}"
+        where = f"{self.place}: " if self.place else ""
+        return f"{where}{self.key}{value}: {self.limit}. {self.remedy}"
 
 
 def sentence(text: str) -> str:

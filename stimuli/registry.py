@@ -271,7 +271,7 @@ def read_params(component: Component, kind: type[T], noun: str) -> T:
         return TypeAdapter(kind).validate_json(json.dumps(dict(component.params)))
     except ValidationError as error:
         known = declared_parameters(kind)
-        raise BadSpec("; ".join(_fault(owner, fault, known) for fault in error.errors())) from None
+        raise BadSpec("; ".join(_fault(owner, fault, known) for fault in faults_of(error))) from None
     except TypeError as error:  # a date of a TOML file, say
         raise BadSpec(f"{owner}: {error}; its parameters are texts, numbers, true, false and lists") from None
 
@@ -295,11 +295,31 @@ def written_out(entry: object) -> dict[str, Any]:
     }
 
 
+TOO_FEW = "too_few"
+
+
+def faults_of(error: ValidationError) -> list[ErrorDetails]:
+    """The faults; all parts that a list of a fixed length lacks are one, of type TOO_FEW, of the list."""
+    faults: dict[tuple[int | str, ...], ErrorDetails] = {}
+    for fault in error.errors():
+        loc = fault["loc"]
+        if fault["type"] == "missing" and isinstance(loc[-1], int):
+            given, needed = fault["input"], loc[-1] + 1
+            noun = "number" if all(isinstance(part, int | float) for part in given) else "part"
+            said = f"has {len(given)} {noun}{'s' * (len(given) != 1)}, and {needed} are needed"
+            faults[(*loc[:-1], TOO_FEW)] = {**fault, "loc": loc[:-1], "type": TOO_FEW, "msg": said}
+        else:
+            faults[(*loc, fault["type"])] = fault
+    return list(faults.values())
+
+
 def _fault(owner: str, fault: ErrorDetails, known: Mapping[str, FieldInfo]) -> str:
     path = ".".join(str(part) for part in fault["loc"])
     if fault["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         takes = ", ".join(sorted(known)) or "none"
         return f"{owner} has no parameter {path!r}{closest(path, known)}: it takes {takes}"
+    if fault["type"] == TOO_FEW:
+        return f"{owner}, parameter {path!r} {fault['msg']}"
     if fault["type"] == "missing":
         return f"{owner} needs parameter {path!r}"
     if not path:

@@ -107,7 +107,9 @@ class QuestionTable(Part):
     @model_validator(mode="after")
     def _answerable(self) -> QuestionTable:
         if (self.kind == "choice") != (len(self.choices) >= 2):
-            raise ValueError("a choice question has at least two choices; the other kinds have none")
+            raise ValueError(
+                "a choice question has two choices or more, and others have none: change kind or choices"
+            )
         return self
 
 
@@ -120,5 +122,5 @@ class QuizQuestion(Part):
     @model_validator(mode="after")
     def _has_answer(self) -> QuizQuestion:
         if self.answer not in self.choices:
-            raise ValueError(f"the answer {self.answer!r} is not among the choices")
+            raise ValueError(f"the answer {self.answer!r} is not among the choices: name one of them")
         return self

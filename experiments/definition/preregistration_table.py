@@ -36,7 +36,9 @@ class SmallestEffect(Part):
     @model_validator(mode="after")
     def _in_one_unit(self) -> SmallestEffect:
         if (self.points is None) == (self.d is None):
-            raise ValueError("give either { points = 5 }, percentage points, or { d = 0.5 }, and not both")
+            raise ValueError(
+                "its unit is not clear: give either { points = 5 }, percentage points, or { d = 0.5 }"
+            )
         return self
 
 

@@ -83,12 +83,13 @@ class Stimuli(Part):
     @model_validator(mode="after")
     def _one_question(self) -> Stimuli:
         if self.classes is not None and self.target is not None:
-            raise ValueError('give either classes = ["a", "b"] or target = "a"')
+            raise ValueError("classes and target ask two questions: keep one of them")
         if self.classes is not None and len(set(self.classes)) < len(self.classes):
-            raise ValueError("the classes must differ")
+            raise ValueError("classes names one class twice: name each once")
         for single, several in (("dataset", self.datasets), ("predictor", self.predictors)):
             if (getattr(self, single) is None) == (not several):
-                raise ValueError(f"give either {single} = {{…}} or [stimuli.{single}s.NAME] tables")
+                both = f"{single} = {{…}} or [stimuli.{single}s.NAME] tables"
+                raise ValueError(f"one {single} or several: give either {both}")
         return self
 
     @property
@@ -257,9 +258,11 @@ class Reward(Part):
     @model_validator(mode="after")
     def _bonus(self) -> Reward:
         if (self.bonus_per_match_cents > 0) != (self.bonus_max_cents > 0):
-            raise ValueError("bonus_per_match_cents and bonus_max_cents go together")
+            raise ValueError("bonus_per_match_cents and bonus_max_cents go together: give both, or neither")
         if self.person_cap_cents is not None and self.person_cap_cents < self.amount_cents:
-            raise ValueError("person_cap_cents is less than amount_cents, which everybody who finishes gets")
+            raise ValueError(
+                "person_cap_cents is less than amount_cents, which everybody who finishes gets: raise it"
+            )
         return self
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from stimuli.registry import Table
+from stimuli.registry import Params, Table, read_params
 from stimuli.spec import Component
 from stimuli.types import Dataset
 
@@ -32,7 +32,17 @@ DATASETS: Table[DatasetOpener] = Table(
     },
     group="legible.datasets",
 )
-
+DATASET_PARAMS: Table[type[Params]] = Table(
+    "dataset",
+    {
+        "folder": "stimuli.datasets.folder:FolderParams",
+        "lines": "stimuli.datasets.lines:LinesParams",
+        "plates": "stimuli.datasets.plates.plates:PlatesParams",
+        "sentences": "stimuli.datasets.synthetic.sentences:SentencesParams",
+        "synthetic": "stimuli.datasets.synthetic.cue_scenarios:SyntheticParams",
+    },
+)
+"""The parameters of each of the core, as its opener reads them."""
 
 DECODING = 3
 """The version of how files become items. An opened study keeps the one of its drafting; 1 is that of studies
@@ -49,3 +59,10 @@ def open_dataset(component: Component, folder: Path, decoding: int = 1) -> Conte
     name = DATASETS.full_name(component.name)
     opener: Callable[..., ContentDataset] = DATASETS.load(name)
     return opener(component, folder, decoding) if name in DECODED else opener(component, folder)
+
+
+def check_dataset(component: Component) -> None:
+    """BadSpec for an unknown name, and for parameters of the core's that cannot be; opens no file."""
+    name = DATASETS.full_name(component.name)
+    if name in DATASET_PARAMS:
+        read_params(component, DATASET_PARAMS.load(name), "dataset")

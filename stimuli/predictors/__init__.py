@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from stimuli.registry import Table
+from stimuli.registry import Params, Table
 from stimuli.spec import Component
 from stimuli.types import Progress, silent
 
@@ -45,6 +45,23 @@ PREDICTORS: Table[PredictorOpener] = Table(
     },
     group="legible.predictors",
 )
+PREDICTOR_PARAMS: Table[type[Params]] = Table(
+    "predictor",
+    {
+        "torch_image": "stimuli.predictors.image.researcher_model:TorchImageParams",
+        "transformers_image": "stimuli.predictors.files.hub_preprocessing:HubPictureParams",
+        "clip_zero_shot": "stimuli.predictors.clip:ClipParams",
+        "trained_cnn": "stimuli.predictors.image.trained_cnn:TrainedParams",
+        "trained_bcos": "stimuli.predictors.image.trained_bcos:TrainedBcosParams",
+        "toy": "stimuli.predictors.image.toy:ToyParams",
+        "concept_bottleneck": "stimuli.predictors.concepts.concept_bottleneck:BottleneckParams",
+        "part_concepts": "stimuli.predictors.concepts.part_detector:PartParams",
+        "clip_concepts": "stimuli.predictors.concepts.clip_concepts:ClipConceptParams",
+        "trained_text": "stimuli.predictors.text.trained_text:TrainedTextParams",
+        "transformers_text": "stimuli.predictors.text.transformers_text:TransformersTextParams",
+    },
+)
+"""The parameters of each of the core, as its opener reads them. Loading one imports torch."""
 
 TRAINING_KEYS: Table[Callable[[Component, Component, str, Path], str]] = Table(
     "predictor that is trained",

@@ -22,10 +22,20 @@ class Command(BaseCommand):
         active = User.objects.filter(is_active=True)
         people = list(active.filter(username=login) if login else active.filter(is_superuser=True))
         if len(people) != 1:
-            names = ", ".join(active.order_by("username").values_list("username", flat=True)) or "none yet"
-            asked = f'There is no active login "{login}"' if login else f"There are {len(people)} superusers"
-            raise CommandError(f"{asked}: name one of {names}. createsuperuser makes the first.")
+            raise CommandError(_remedy(login, len(people), list(active.order_by("username"))))
         self.stdout.write(f"{url.rstrip('/')}{make_login_path(people[0])}")
         self.stderr.write(
             f"For {people[0].get_username()}, once, within {settings.PASSWORD_RESET_TIMEOUT // 60} minutes."
         )
+
+
+def _remedy(login: str, count: int, active: list[User]) -> str:
+    """Why there is no link: that name is not known, or not exactly one superuser; and what to type."""
+    names = ", ".join(user.get_username() for user in active)
+    if login:
+        known = f"name one of {names}" if names else "there is none yet, so run createsuperuser first"
+        return f'There is no active login "{login}": {known}.'
+    if count:
+        return f"There are {count} superusers: name one of {names}."
+    named = f", or name one of {names}" if names else ""
+    return f"There is no superuser yet: run createsuperuser first{named}."

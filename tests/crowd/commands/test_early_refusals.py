@@ -18,7 +18,7 @@ from tests.services import ROOT
 pytestmark = pytest.mark.pure
 
 HEAVY = (
-    *("torch", "pandas", "matplotlib", "scipy.ndimage", "scipy.optimize", "PIL.Image", "markdown"),
+    *("torch", "pandas", "matplotlib", "scipy.ndimage", "scipy.optimize", "markdown"),
     *("celery", "kombu", "rest_framework", "redis", "django.db.models", "django.urls"),
 )
 PROGRAM = f"""

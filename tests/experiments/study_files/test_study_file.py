@@ -257,13 +257,16 @@ def test_a_condition_names_nothing_if_there_is_one(path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("field", ["dataset", "predictor"])
-def test_it_wants_one_or_several_and_not_both(path: Path, field: str) -> None:
+@pytest.mark.parametrize(
+    ("field", "entry"), [("dataset", {"name": "folder", "path": "a"}), ("predictor", {"name": "toy"})]
+)
+def test_it_wants_one_or_several_and_not_both(path: Path, field: str, entry: dict[str, str]) -> None:
     none = stimuli(**{field: None})
-    both = stimuli(**{f"{field}s": {"a": {"name": "folder", "path": "a"}}})
+    both = stimuli(**{f"{field}s": {"a": entry}})
     for table in (none, both):
-        limit = sentences(path, stimuli=table)["stimuli"]
-        assert f"give either {field}" in limit and f"[stimuli.{field}s.NAME]" in limit
+        (fault,) = problems(path, stimuli=table)
+        assert (fault.key, fault.limit) == ("stimuli", f"one {field} or several")
+        assert f"Give either {field}" in fault.remedy and f"[stimuli.{field}s.NAME]" in fault.remedy
 
 
 def test_every_pair_of_dataset_and_model_is_a_source() -> None:
