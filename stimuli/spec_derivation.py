@@ -176,10 +176,15 @@ def prepare(
 
 
 def survey(
-    source: Source, store: Store, progress: Progress = silent, split: Split = "people"
+    source: Source,
+    store: Store,
+    progress: Progress = silent,
+    split: Split = "people",
+    among: Collection[str] | None = None,
 ) -> list[PredictedItem]:
     """Ask the predictor about every item of `split`, and store the view or text of each: exactly what the
     network saw. The same predictor is asked about the same data once: its answers are kept in the store.
+    With `among` only items of these keys are asked about, and no answer is kept, unless all are known.
     """
     items = source.dataset.items(split)
     how = source.regions or (cutter_name(source.units) if source.units != "legacy" else "")
@@ -188,6 +193,8 @@ def survey(
         return [
             replace(_answered_item(item, row, source), **row) for item, row in zip(items, said, strict=True)
         ]
+    if among is not None:
+        items, kept = [item for item in items if item.key in among], ""
     predicted: list[PredictedItem] = []
     ask = _ask_texts if source.predictor.modality == "text" else _ask_pictures
     for start in range(0, len(items), _ITEMS_AT_ONCE):

@@ -1,4 +1,4 @@
-"""Processes that start others."""
+"""Processes that start others, and how they end."""
 
 from __future__ import annotations
 
@@ -15,3 +15,12 @@ def end_with_parent() -> None:
     Elsewhere than on Linux it lives on."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
+
+
+def end_with_signals() -> None:
+    """A command that is told to end, or whose terminal is closed, stops what it has started before it
+    goes."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            continue  # As under nohup.
+        signal.signal(number, lambda number, _: sys.exit(128 + number))

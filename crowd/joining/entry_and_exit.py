@@ -48,7 +48,7 @@ from experiments.selectors import definition_of
 from experiments.sessions import lifecycle, unverified_places
 from experiments.sessions.colour_check_debriefing import has_check, invites
 from experiments.sessions.last_page import last_page_of
-from experiments.sessions.previews import skip_to
+from experiments.sessions.previews import skip_to, skip_to_page
 from experiments.sessions.pseudonyms import namer
 from experiments.sessions.slot_assignment import peek_slot
 from experiments.tokens import keyed_hash
@@ -75,12 +75,13 @@ class JoinResult:
         return keyed_hash("sitting", str(self.session.pk))[:22]
 
 
-def preview_query(study: Study, ordinal: int, position: int | None = None) -> str:
+def preview_query(study: Study, ordinal: int, position: int | None = None, page: str = "") -> str:
     """The query string of a researcher's preview, signed and good for a working day.
 
-    It begins at the first page, or with the trial at `position` of the slot's plan.
+    It begins at the first page, with the `page` of that kind, or with the trial at `position` of the slot's
+    plan.
     """
-    fields = {"study": study.pk, "slot": ordinal, "position": position}
+    fields = {"study": study.pk, "slot": ordinal, "position": position, "page": page}
     return "preview=" + signing.dumps(fields, salt="legible.preview")
 
 
@@ -326,6 +327,8 @@ def _join_preview(study: Study, signed: str) -> JoinResult:
     session.refresh_from_db()
     if preview["position"] is not None:
         skip_to(session, int(preview["position"]))
+    elif preview.get("page"):
+        skip_to_page(session, str(preview["page"]))
     return JoinResult(session, token, created=True)
 
 

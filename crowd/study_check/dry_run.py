@@ -60,32 +60,10 @@ from stimuli.quality.model_faults import causes, unknowing
 from stimuli.quality.model_knowledge import ModelLook
 from stimuli.registry import closest
 from stimuli.store import LocalStore, Store
+from stimuli.store.read_through import ReadThrough
 
 if TYPE_CHECKING:
     from analysis.planning.study_power import PlannedPower
-
-KEPT = ("surveys/", "views/", "texts/", "regions/", "predictors/", "trained/")
-"""What a dry run keeps: a trained network, and what models answered about which views."""
-
-
-class ReadThrough:
-    """Reads from the real store, writes into a temporary one: a dry run leaves no explanation behind. What
-    takes long to ask and any study of these models would ask again is kept."""
-
-    def __init__(self, real: Store, scratch: Store) -> None:
-        self.real, self.scratch = real, scratch
-
-    def put(self, key: str, data: bytes) -> bool:
-        return (self.real if key.startswith(KEPT) else self.scratch).put(key, data)
-
-    def get(self, key: str) -> bytes:
-        return self.scratch.get(key) if self.scratch.has(key) else self.real.get(key)
-
-    def has(self, key: str) -> bool:
-        return self.scratch.has(key) or self.real.has(key)
-
-    def keys(self, prefix: str = "") -> Iterator[str]:
-        yield from {*self.real.keys(prefix), *self.scratch.keys(prefix)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crowd.study_check.dry_run import ReadThrough
 from experiments.definition.study import StudyDefinition
 from experiments.drafting.draft import gather
 from experiments.errors import StudyError
@@ -18,6 +17,7 @@ from stimuli.explainers import is_recorded
 from stimuli.explainers.targets import Target
 from stimuli.store import LocalStore, Store
 from stimuli.store.files import read_text, read_units, view_file
+from stimuli.store.read_through import ReadThrough
 
 if TYPE_CHECKING:
     from stimuli.spec_derivation import PredictedItem

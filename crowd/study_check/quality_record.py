@@ -13,7 +13,6 @@ from django.utils import timezone
 from pydantic import TypeAdapter
 
 from crowd.ground.audit import record
-from crowd.study_check.dry_run import ReadThrough
 from crowd.study_check.quality_warnings import faults_in
 from crowd.study_check.stimulus_quality import (
     CONTENT,
@@ -43,6 +42,7 @@ from experiments.terminal import Terminal
 from stimuli.errors import StimulusError
 from stimuli.spec import StimulusSpec, content_key
 from stimuli.store import LocalStore, open_store
+from stimuli.store.read_through import ReadThrough
 from stimuli.types import Progress
 
 STORED = TypeAdapter(Quality)

@@ -3,6 +3,7 @@ change."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +28,7 @@ from experiments.drafting.model_survey import ask
 from experiments.drafting.perturbed_copies import copies_json, copies_of, pool_with_copies
 from experiments.drafting.plates import store_plates
 from experiments.drafting.rater_training import store_training
-from experiments.drafting.solution_stage_items import store_own_solutions
+from experiments.drafting.solution_stage_items import Variant, store_own_solutions
 from experiments.drafting.stimulus_specs import every_spec
 from experiments.drafting.store_cleanup import note_installation
 from experiments.errors import FrozenStudy
@@ -39,6 +40,7 @@ from stimuli.explainers import is_recorded
 from stimuli.store import Store, open_store
 
 if TYPE_CHECKING:
+    from stimuli.spec import StimulusSpec
     from stimuli.types import Progress
 
 
@@ -70,8 +72,6 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
     3. A row for every stimulus, shared with other studies by its key.
     4. The draft itself in one transaction, in the place of the one before.
     """
-    from stimuli.build import ensure_stimuli
-
     existing = _existing(definition)
     if existing is not None and existing.state != Study.State.DRAFT:
         return existing
@@ -92,6 +92,19 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
     check_units(definition, gathered)
     gathered = with_copies(definition, gathered, store, progress)
     specs = every_spec(definition, gathered, store)
+    return store_draft(definition, gathered, specs, store, solutions_digest)
+
+
+def store_draft(
+    definition: StudyDefinition,
+    gathered: MaterialSet,
+    specs: Mapping[Variant, StimulusSpec],
+    store: Store,
+    solutions_digest: str = "",
+) -> Study:
+    """The rows of a draft, in the place of an earlier draft of its name."""
+    from stimuli.build import ensure_stimuli
+
     rows = ensure_stimuli(list(specs.values()))
     gates = get_paradigm(definition.paradigm).gates
     practice = store_practice(definition, store) if PRACTICE in gates else store_training(definition, store)

@@ -47,9 +47,11 @@ def choose(
     progress: Progress,
     *,
     recorded: bool = True,
+    drawn: bool = True,
 ) -> MaterialSet:
-    """What the paradigm chooses of it, and what was explained elsewhere unless `recorded` is False. Here, and
-    not before the models are asked, methods that cannot explain them are refused."""
+    """What the paradigm chooses of it, and what was explained elsewhere unless `recorded` is False; without
+    the pictures that people see unless `drawn`. Here, and not before the models are asked, methods that
+    cannot explain them are refused."""
     for source, opened in asked.opened.items():
         refuse_inapplicable(definition, source, opened)
     asked = only_solved(definition, asked)
@@ -69,6 +71,8 @@ def choose(
     gathered = pick(asked.surveys)
     if definition.stimuli.drop_flagged and recorded:
         gathered = _without_flagged(definition, gathered, pick, store, progress)
+    if not drawn:
+        return gathered
     return replace(gathered, canvases=canvases_of(definition, gathered, store, progress))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,25 +20,46 @@ if TYPE_CHECKING:
 
 def ask(definition: StudyDefinition, folder: Path, store: Store, progress: Progress) -> ModelPredictions:
     """Opens datasets and predictors (training one if the study says so), and predicts every item."""
-    from stimuli.spec_derivation import prepare, survey
+    from stimuli.spec_derivation import survey
+
+    opened = open_models(definition, folder, store, progress)
+    said = {source: survey(made, store, progress) for source, made in opened.items()}
+    return predictions_of(definition, opened, said)
+
+
+def open_models(
+    definition: StudyDefinition, folder: Path, store: Store, progress: Progress
+) -> dict[Source, Opened]:
+    """The datasets and predictors of all conditions; one is trained if the study says so."""
+    from stimuli.spec_derivation import prepare
 
     decoding = decoding_of(definition)
     opened: dict[Source, Opened] = {}
-    surveys: dict[Source, Survey] = {}
-    views: dict[Source, dict[str, PredictedItem]] = {}
     used = {condition.source for condition in definition.conditions}
     for source, (dataset, predictor) in definition.stimuli.sources.items():
         if source not in used:
             continue
         units = definition.stimuli.units or "legacy"
-        made = prepare(dataset.component(), predictor.component(), folder, store, progress, decoding, units)
-        prefix = item_prefix(definition, source)
-        said = {prefix + item.key: item for item in survey(made, store, progress)}
-        opened[source], views[source] = made, said
-        surveys[source] = Survey(
-            made.predictor.labels, tuple(_survey_item(k, item) for k, item in said.items())
+        opened[source] = prepare(
+            dataset.component(), predictor.component(), folder, store, progress, decoding, units
         )
-    return ModelPredictions(opened, surveys, views, decoding=decoding)
+    return opened
+
+
+def predictions_of(
+    definition: StudyDefinition,
+    opened: Mapping[Source, Opened],
+    said: Mapping[Source, Sequence[PredictedItem]],
+) -> ModelPredictions:
+    """What was `said` of items, by the keys that the study gives them."""
+    surveys: dict[Source, Survey] = {}
+    views: dict[Source, dict[str, PredictedItem]] = {}
+    for source, made in opened.items():
+        prefix = item_prefix(definition, source)
+        views[source] = {prefix + item.key: item for item in said[source]}
+        items = tuple(_survey_item(key, item) for key, item in views[source].items())
+        surveys[source] = Survey(made.predictor.labels, items)
+    return ModelPredictions(opened, surveys, views, decoding=decoding_of(definition))
 
 
 def item_prefix(definition: StudyDefinition, source: Source) -> str:

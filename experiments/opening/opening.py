@@ -115,7 +115,7 @@ def open_study(study: Study, progress: Progress, stamp: StampFiles | None = None
             raise StudyError(f"{study.slug!r} was opened or replaced at the same moment. Look again.")
         wanted = sum(condition.slots for condition in definition.conditions)
         try:
-            study.plan_digest = _store_plans(study, plans, wanted, progress)
+            study.plan_digest = store_plans(study, plans, wanted, progress)
         except PlanError as error:
             why = f"{study.slug!r} cannot be planned: {shortage(error, reasons)}"
             raise StudyError(sentence(why)) from error
@@ -150,7 +150,7 @@ def plan_pilot(study: Study, count: int, progress: Progress) -> int:
         if known >= count:
             return 0
         plans = itertools.islice(_pilot_plans(study, definition, count), known, count)
-        _store_plans(study, plans, count - known, progress, pilot=True)
+        store_plans(study, plans, count - known, progress, pilot=True)
     return count - known
 
 
@@ -197,10 +197,11 @@ class _Rows:
             ) from None
 
 
-def _store_plans(
+def store_plans(
     study: Study, plans: Iterable[Plan], wanted: int, progress: Progress, *, pilot: bool = False
 ) -> str:
-    """Inserts slots and trials in batches; returns the digest of all plans."""
+    """Inserts slots and trials in batches; returns the digest of all plans. `wanted` is how many are
+    expected."""
     rows = _Rows.of(study)
     digests: list[str] = []
     stored = 0

@@ -23,6 +23,7 @@ __all__ = [
     "is_colour_mean",
     "is_recorded",
     "is_seeded",
+    "needs_all_items",
     "open_explainer",
     "packages_of",
     "version_of",
@@ -170,6 +171,11 @@ def bind_to_items(
     if component is None or not hasattr(opened, "bound"):
         return [component] * len(items)
     return [Component(component.name, written_out(set_)) for set_ in opened.bound(items, seed)]
+
+
+def needs_all_items(component: Component) -> bool:
+    """Whether the explanation of one item depends on which other items the study has."""
+    return not is_recorded(component) and getattr(open_explainer(component), "needs_all_items", False)
 
 
 def kind_of(component: Component) -> Kind:

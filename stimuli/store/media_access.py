@@ -42,13 +42,20 @@ class Turns:
             self._free.release()
 
 
+_given: Store | None = None
 _turns = Turns(READERS_MAX)
 _opening = Lock()
 
 
+def use_store(store: Store) -> None:
+    """From now on this process reads and writes there, whatever the settings name."""
+    global _given
+    _given = store
+
+
 def current_store() -> Store:
-    """The store that the settings name."""
-    return _shared_store(settings.STORAGE_URL, LONG)
+    """The store that the settings name, unless this process uses another."""
+    return _given or _shared_store(settings.STORAGE_URL, LONG)
 
 
 def read_media(file: str) -> tuple[bytes, str]:
@@ -58,7 +65,7 @@ def read_media(file: str) -> tuple[bytes, str]:
     with _turns.turn():
         # Amazon's library does not make two clients at once.
         with _opening:
-            store = _shared_store(settings.STORAGE_URL, SHORT)
+            store = _given or _shared_store(settings.STORAGE_URL, SHORT)
         return store.get(file), _CONTENT_TYPES.get(suffix, "application/octet-stream")
 
 
@@ -66,7 +73,7 @@ def has_media(file: str) -> bool:
     """Whether the store has the file, asked with little patience; StoreSilent as `read_media`."""
     with _turns.turn():
         with _opening:
-            store = _shared_store(settings.STORAGE_URL, SHORT)
+            store = _given or _shared_store(settings.STORAGE_URL, SHORT)
         return store.has(file)
 
 

@@ -62,8 +62,8 @@ class Command(StudyCommand):
         if not options["here"]:
             start_in_folder(settings.VAR_DIR / "demo", options["port"], options["again"])
         # Imported here, as the process that has just ended itself needs none of it.
+        from crowd.ground.child_process_end import end_with_signals
         from crowd.rehearsal.demo.last_demo import look_again
-        from crowd.rehearsal.demo.server import end_with_signals
 
         end_with_signals()
         with Terminal() as terminal:

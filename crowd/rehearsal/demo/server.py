@@ -27,14 +27,6 @@ WEB_PROCESSES = 2
 """One leaves a part of two cores idle if many people come at once."""
 
 
-def end_with_signals() -> None:
-    """A demo that is told to end, or whose terminal is closed, stops its server before it goes."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) == signal.SIG_IGN:
-            continue  # As under nohup.
-        signal.signal(number, lambda number, _: sys.exit(128 + number))
-
-
 @contextmanager
 def serving(
     port: int, url: str, meanwhile: Callable[[], object] = lambda: None, processes: int = WEB_PROCESSES

@@ -63,6 +63,7 @@ class OtherItem(BorrowedMap):
     """
 
     control: ClassVar[str] = "other_item"
+    needs_all_items: ClassVar[bool] = True
     donors: Literal["same_label", "other_label", "any_label"] = "same_label"
     item: str = ""
     target: Label = -1

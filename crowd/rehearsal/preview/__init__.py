@@ -1,0 +1,1 @@
+"""A draft in the participant's page, from a world that is thrown away: `legible preview`."""

@@ -1,0 +1,45 @@
+"""The file of a previewed study as it is edited: when it has changed, and what is wrong with it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.errors import InvalidStudy, StudyError
+from experiments.study_files.fault_lines import line_of
+from experiments.study_files.load import material_folder
+
+READ = ("*.toml", "*.md")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A sentence that names value, limit and remedy; `line` counts from 1, None if it stands in no line."""
+
+    text: str
+    line: int | None = None
+
+
+def stamps_of(path: Path) -> dict[Path, int]:
+    """When each file that a study is read from has changed, in nanoseconds: the study's, its parent's, and
+    all texts beside them. Files that come and go in between are left out."""
+    folders = {path.parent}
+    with suppress(StudyError, OSError, ValueError):  # What is wrong is told as it is read.
+        folders.add(material_folder(path))
+    stamps: dict[Path, int] = {}
+    for file in (file for folder in folders for pattern in READ for file in folder.glob(pattern)):
+        with suppress(FileNotFoundError):
+            stamps[file] = file.stat().st_mtime_ns
+    return stamps
+
+
+def faults_of(error: Exception, path: Path) -> tuple[Fault, ...]:
+    """Each mistake of the file with its line; any other error as it is."""
+    if not isinstance(error, InvalidStudy):
+        return (Fault(str(error)),)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        text = ""
+    return tuple(Fault(str(problem), line_of(text, problem)) for problem in error.problems)
