@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 1280, 860
 # What README shows in half a page's width: left, top, width and height.
-CROPS = {"learn": (200, 0, 1080, 720), "excluded": (270, 255, 1010, 605)}
+CROPS = {"learning": (200, 0, 1080, 720), "excluded": (270, 255, 1010, 605)}
 BOARD, GO_ON = ".board img", "main button"
 LOADED = "() => [...document.images].every(i => i.loading === 'lazy' || (i.complete && i.naturalWidth > 0))"
 
@@ -43,7 +43,7 @@ class Exhibit:
 
 
 def show(exhibit: Exhibit, url: str, browser: Browser, to: Path) -> list[Path]:
-    """Writes learn.png, trial.png, excluded.png, quality.png, planted.png and report.png into `to`, as far as
+    """Writes learning.png, trial.png, excluded.png, quality.png, planted.png and report.png into `to`, as far as
     the demo has them. Raises DemoFailed if no trial of the study shows or asks about a picture."""
     to.mkdir(parents=True, exist_ok=True)
     drawn: list[Path] = []
@@ -54,7 +54,7 @@ def show(exhibit: Exhibit, url: str, browser: Browser, to: Path) -> list[Path]:
         page.get_by_role("button", name="Log in").click()
         slug, report = exhibit.slug, reverse("dashboard:report_page", args=[exhibit.slug, "simulated"])
         pages = {
-            "learn": _trial(exhibit, url, page, "Training", pictures=2),
+            "learning": _trial(exhibit, url, page, "Training", pictures=2),
             "trial": _trial(exhibit, url, page, "Test", pictures=1),
             **(
                 {"excluded": reverse("dashboard:participant", args=[slug, exhibit.excluded])}
@@ -68,7 +68,7 @@ def show(exhibit: Exhibit, url: str, browser: Browser, to: Path) -> list[Path]:
         for name, address in pages.items():
             page.goto(f"{url}{address}")
             shown: Page | Locator = page
-            if name in {"learn", "trial"}:
+            if name in {"learning", "trial"}:
                 _reach_board(page)
             elif name == "planted":
                 shown = page.locator("#planted_cases")

@@ -110,7 +110,7 @@ def look_at_pictures(data: Path, to: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     drawn = {path.stem: Image.open(path) for path in sorted(to.glob("*.png"))}
-    assert list(drawn) == ["learn", "quality", "report", "trial"]
+    assert list(drawn) == ["learning", "quality", "report", "trial"]
     for picture in drawn.values():
         assert picture.width == 1280 and len(picture.convert("RGB").getcolors(2**24) or []) > 50
 
