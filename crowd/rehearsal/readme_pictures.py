@@ -43,8 +43,8 @@ class Exhibit:
 
 
 def show(exhibit: Exhibit, url: str, browser: Browser, to: Path) -> list[Path]:
-    """Writes learning.png, trial.png, excluded.png, quality.png, planted.png and report.png into `to`, as far as
-    the demo has them. Raises DemoFailed if no trial of the study shows or asks about a picture."""
+    """Writes learning.png, trial.png, excluded.png, quality.png, planted.png and report.png into `to`, as
+    far as the demo has them. Raises DemoFailed if no trial of the study shows or asks about a picture."""
     to.mkdir(parents=True, exist_ok=True)
     drawn: list[Path] = []
     context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")

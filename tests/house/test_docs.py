@@ -3,16 +3,17 @@
 import ast
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import pytest
 import yaml
 from annotated_types import Ge, Gt, Le, Lt
 from django.core.management import get_commands, load_command_class
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from analysis.columns import TABLES
@@ -269,6 +270,26 @@ def test_a_page_says_first_for_whom_it_is_and_how_long_it_takes(page: str) -> No
     assert re.fullmatch(r"\*For .+\. .*(minutes|hour|look things up).*\*", first)
 
 
+def is_accepted(field: FieldInfo, example: str, meaning: str) -> bool:
+    """Whether the field takes the example, or the example is the heading of the table that the key is."""
+    if example.startswith("[") and f"`{example}`" in meaning:
+        return True
+    annotation: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+    try:
+        TypeAdapter(annotation).validate_python(tomllib.loads(f"key = {example}")["key"])
+    except (tomllib.TOMLDecodeError, ValidationError):
+        return False
+    return True
+
+
+def test_an_example_that_a_key_does_not_take_is_seen() -> None:
+    alpha = study.Render.model_fields["alpha"]
+    taken = {
+        example: is_accepted(alpha, example, "") for example in ("0.5", "2.0", '"half"', "0,5", "[render]")
+    }
+    assert [example for example, is_taken in taken.items() if is_taken] == ["0.5"]
+
+
 @pytest.mark.parametrize("heading", MODELS)
 def test_it_documents_every_key_of_a_study_and_no_other(heading: str) -> None:
     model, documented = MODELS[heading], rows(STUDY_PAGE[heading])
@@ -278,8 +299,10 @@ def test_it_documents_every_key_of_a_study_and_no_other(heading: str) -> None:
 
 @pytest.mark.parametrize("heading", MODELS)
 def test_it_documents_defaults_and_limits_as_they_are(heading: str) -> None:
-    for name, (value, default, meaning) in rows(STUDY_PAGE[heading]).items():
+    for name, (value, default, *examples, meaning) in rows(STUDY_PAGE[heading]).items():
         field = FIELDS[heading][name]
+        for example in examples:
+            assert is_accepted(field, example.strip("`").replace(r"\|", "|"), meaning), f"{heading} {name}"
         assert default == default_of(field), f"{heading} {name}"
         words = re.split(r"[\s,]+", value)
         missing = [demand for demand in demands_of(field) if demand not in words]
