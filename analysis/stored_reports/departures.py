@@ -20,7 +20,7 @@ from experiments.opening.preregistration import document_now, stored_plan, witne
 from experiments.opening.preregistration_text import value_words
 
 NONE = "none"
-APART = ("format", "code_version", "acknowledged")
+APART = ("format", "code_version", "acknowledged", "previewed")
 """Fields that are no part of what is promised: what changed in them is a note."""
 AS_STORED = ("render", "explained")
 """Tables that later versions may add keys to, at defaults that change nothing; keys that are new are left

@@ -82,7 +82,9 @@ def preview_query(study: Study, ordinal: int, position: int | None = None, page:
     plan.
     """
     fields = {"study": study.pk, "slot": ordinal, "position": position, "page": page}
-    return "preview=" + signing.dumps(fields, salt="legible.preview")
+    # The page itself goes straight to the trial then.
+    at = "" if position is None else "&at=trial"
+    return "preview=" + signing.dumps(fields, salt="legible.preview") + at
 
 
 def join(slug: str, platform: str, query: str, attempt: str = "", sender: Sender | None = None) -> JoinResult:

@@ -18,6 +18,7 @@ from experiments.definition.preregistration_table import PreregistrationTable
 from experiments.definition.study import StudyDefinition
 from experiments.models import Preregistration, Rendering, Slot, Study
 from experiments.opening.preregistration_text import witness
+from experiments.opening.previewed_items import previewed_tests
 from experiments.opening.timestamps import StampFiles, stamp_words, verify_stamp
 from experiments.paradigms import get_paradigm
 from experiments.paradigms.screening import read_rules
@@ -164,8 +165,12 @@ def document_now(study: Study) -> dict[str, Any]:
 
 
 def store_plan(study: Study, definition: StudyDefinition) -> None:
-    """Stores what is planned, as the study opens; it is called once, in the transaction that opens it."""
-    text = canonical_json(document_of(definition, facts_of(study)))
+    """Stores what is planned, as the study opens, and which test items a preview has shown with explanations;
+    it is called once, in the transaction that opens it."""
+    document = document_of(definition, facts_of(study))
+    if seen := previewed_tests(study):
+        document["previewed"] = seen
+    text = canonical_json(document)
     digest = sha256(text.encode()).hexdigest()
     Preregistration.objects.create(study=study, document=text, digest=digest, stored_at=timezone.now())
 

@@ -54,6 +54,9 @@ def entries(document: Document) -> Iterator[Entry]:
     yield "Design", _pairs(document["design"])
     yield "Explained", _pairs(document["explained"])
     yield "Recipe of the pictures", _pairs(document["render"])
+    if seen := document.get("previewed"):
+        said = f"{len(seen)} test items were seen with explanations in a preview: {', '.join(seen)}."
+        yield "Previewed before opening", (said,)
     yield "Acknowledged warnings", tuple(document["acknowledged"]) or ("None when this was made.",)
     yield "Digests (SHA-256)", tuple(_digests(document["digests"]))
     yield "Code", (f"Legible {document['code_version']}",)
@@ -202,5 +205,6 @@ def _osf_answers(document: Document, rationale: Sequence[str]) -> dict[str, tupl
         "Inference criteria": (f"Alpha: {alpha_words(document['alpha'])}",),
         "Data exclusion": words["Exclusion rules"],
         "Missing data": words["Missing data"],
+        "Existing data": words.get("Previewed before opening", ()),
         "Other": (*words["Digests (SHA-256)"], *words["Code"]),
     }

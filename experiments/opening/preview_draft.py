@@ -167,7 +167,9 @@ def _of_plans(
     copies = tuple(copy for copy in gathered.copies if copy.item is not None and copy.item.key in keys)
     keys |= {copy.of for copy in copies}
     chosen = {s: tuple(i for i in items if i.key in keys) for s, items in gathered.material.chosen.items()}
-    material = replace(gathered.material, chosen=chosen)
+    pool = gathered.material.pool
+    pool = replace(pool, solutions=tuple(solved for solved in pool.solutions if solved.item in keys))
+    material = replace(gathered.material, pool=pool, chosen=chosen)
     few = replace(gathered, material=material, copies=copies)
     canvases = canvases_of(definition, few, store, silent)
     every = every_spec(definition, replace(gathered, canvases=canvases), store)

@@ -9,12 +9,13 @@ import sys
 import tempfile
 import webbrowser
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from django.conf import settings
 from django.core.management.base import CommandParser
 
 from crowd.platforms import settings_of_all
+from crowd.rehearsal.demo.folder_and_port import check_port
 from experiments.management.base import StudyCommand
 from experiments.study_files.load import find_study
 from experiments.terminal import Terminal
@@ -43,15 +44,16 @@ class Command(StudyCommand):
     def handle(self, *args: Any, study: str, port: int, within: Path | None, **options: Any) -> None:
         path = find_study(study, tuple(settings.STUDY_DIRS)).resolve()
         if within is None:
-            start_in_empty_world(path)
-            return
+            if port:
+                check_port(port)
+            start_in_empty_world()
         try:
             run(path, port, options["behind"], options["notes"], opens=options["open"])
         finally:
             shutil.rmtree(within, ignore_errors=True)
 
 
-def start_in_empty_world(path: Path) -> None:
+def start_in_empty_world() -> NoReturn:
     """Settings are read once, so the command starts again with those of a world of its own, which knows no
     database, broker or account."""
     from experiments.opening.previewed_items import notes_folder

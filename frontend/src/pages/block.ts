@@ -46,7 +46,17 @@ export async function startPage(ahead: Ahead): Promise<void> {
   if (stop.aborted) return;
   page.start.disabled = false;
   page.start.focus({ preventScroll: true });
+  if (opensTrial(state)) page.start.click();
   await page.pressed;
+}
+
+let isOpened = false;
+
+/** Whether a researcher's preview was opened for one trial: then the first of these pages is not waited at. */
+function opensTrial({ study }: State): boolean {
+  const opens = !isOpened && study.origin === "preview" && new URLSearchParams(location.search).get("at") === "trial";
+  isOpened = true;
+  return opens;
 }
 
 /** Loads what these trials show while the page is blank; false if the person was asked to try again meanwhile. */
