@@ -24,6 +24,7 @@ GROUPS: dict[str, tuple[tuple[str, str], ...]] = {
     "Prepare a study": (
         ("copy_study", "copy_study wolf-or-husky my-first-study"),
         ("words", "words --template uk"),
+        ("preview", "preview my-first-study/study.toml"),
         ("study_check", "study_check wolf-or-husky"),
         ("train_predictor", "train_predictor wolf-or-husky"),
         ("build_stimuli", "build_stimuli wolf-or-husky"),

@@ -49,6 +49,7 @@ def preview(request: HttpRequest, study: Study) -> HttpResponse:
         "slot": slot,
         "parts": _parts(study, slot) if slot else [],
         "take_part": _join(study, slot.ordinal) if slot else "",
+        "command": f"python manage.py preview {study.slug}",
     }
     return study_response(request, study, "preview", content)
 

@@ -54,8 +54,9 @@ let isOpened = false;
 
 /** Whether a researcher's preview was opened for one trial: then the first of these pages is not waited at. */
 function opensTrial({ study }: State): boolean {
-  const opens = !isOpened && study.origin === "preview" && new URLSearchParams(location.search).get("at") === "trial";
-  isOpened = true;
+  const isFor = study.origin === "preview" && new URLSearchParams(location.search).get("at") === "trial";
+  const opens = isFor && !isOpened;
+  isOpened ||= isFor;
   return opens;
 }
 

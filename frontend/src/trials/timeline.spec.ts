@@ -111,6 +111,24 @@ test("it runs a block in order and stores every answer", async () => {
   });
 });
 
+test("a preview of one trial goes straight to it, once", async () => {
+  const server = new AnswerServer();
+  const given = await desk(server.fetch as typeof fetch);
+  history.replaceState(null, "", "?preview=signed&at=trial");
+  const seen = state();
+  const run = runBlock(given, { ...seen, study: { ...seen.study, origin: "preview" } }, new AbortController().signal);
+  for (const key of [" ", " ", "f", "j"]) await answer(key);
+  await run;
+  expect(server.stored).toHaveLength(4);
+  const again = await begin(await desk(new AnswerServer().fetch as typeof fetch), {
+    ...{ ...seen, study: { ...seen.study, origin: "preview" } },
+    next: 3,
+  });
+  history.replaceState(null, "", "?");
+  expect(find("h1").textContent).toBe("Welcome back");
+  again.stop.abort();
+});
+
 test("it resumes after a reload at the trial that is next", async () => {
   const server = new AnswerServer();
   server.stored.push(item(0), item(1), item(2));
