@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from crowd.platforms import PLATFORMS
 from crowd.study_check.condition_look_alikes import Alike, look_alikes
+from crowd.study_check.participant_texts import text_warnings
 from crowd.study_check.picture_resolution import Showing, showing_of
 from crowd.study_check.pixel_and_word_features import features_of
 from crowd.study_check.prediction_cells import Row, cell_rows
 from crowd.study_check.publication_quote import health_problems, question_warnings
-from crowd.study_check.quality_warnings import warnings_about
+from crowd.study_check.quality_warnings import control_warnings, warnings_about
 from crowd.study_check.rating_dry_run import ITEMS_FEW, RatingPlan, rated_in, rated_warnings
 from crowd.study_check.signed_maps import signs_of, signs_sentence
 from crowd.study_check.stimulus_exposures import exposures
@@ -32,6 +33,7 @@ from experiments.drafting.material_set import MaterialSet
 from experiments.drafting.model_answers import ModelPredictions, looks_of
 from experiments.drafting.model_survey import ask
 from experiments.drafting.perturbed_copies import copies_json
+from experiments.drafting.target_words import check_target_words
 from experiments.errors import StudyError, sentence
 from experiments.gates.promises import unkept
 from experiments.gates.quiz import NAME as QUIZ
@@ -45,6 +47,7 @@ from experiments.paradigms.blind import (
     asks_for_model,
     blind_scores,
     imbalance,
+    knowledge,
     likeness,
     opposite,
     shortage,
@@ -264,6 +267,7 @@ def dry_run(
     are kept as thumbnails if `drawn`. `told` gets what is known of the models, before anything that follows
     from it is refused. StudyError at once if the solutions that the study starts from are not frozen.
     """
+    check_target_words(definition)
     frozen_source(definition)
     with tempfile.TemporaryDirectory(prefix="legible-check-") as scratch:
         reading = ReadThrough(store, LocalStore(Path(scratch)))
@@ -378,6 +382,9 @@ def warnings_of(run: DryRun) -> list[str]:
         )
     nearest = NEAREST_TEXT if run.is_of_texts else NEAREST_PICTURE
     warnings += filter(None, (likeness(run.blind, len(run.definition.choices), nearest), opposite(run.blind)))
+    if run.imbalance is None and (known := knowledge(run.blind)):
+        warnings.append(known)
+    warnings += text_warnings(run.definition)
     estimate, declared = run.minutes_estimate(), run.definition.reward.expected_minutes
     if not 0.5 <= declared / estimate <= 2:
         warnings.append(
@@ -450,7 +457,13 @@ def stimulus_warnings(run: DryRun) -> list[str]:
             f"no explanation of {', '.join(run.unmade)} could be made and drawn, so nothing is said of them: "
             "build_stimuli names the reason"
         )
-    return warnings + warnings_about(run.quality, seen_with_answer=run.is_seen_with_answer)
+    warnings += warnings_about(run.quality, seen_with_answer=run.is_seen_with_answer)
+    controls = {
+        c.name: c.explainer.name
+        for c in run.definition.conditions
+        if c.role == "control" and c.explainer is not None
+    }
+    return warnings + control_warnings(run.quality, controls)
 
 
 def rows_of_blind(scores: Sequence[BlindScore]) -> list[tuple[str, float, float, float]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from crowd.study_check.stimulus_quality import LEAK_MAX, Quality
+from crowd.study_check.stimulus_quality import ALPHA, LEAK_MAX, Quality
 from stimuli.errors import first_of
 from stimuli.render.sentences import LEAST_SHARE
 
@@ -71,6 +71,20 @@ def faults_in(measured: Sequence[Quality], *, seen_with_answer: bool) -> list[Fa
             said.append(Fault(name, "same", what, remedy))
         said += [*_naming_faults(quality), *_copy_faults(quality)]
     return said
+
+
+def control_warnings(measured: Sequence[Quality], controls: Mapping[str, str]) -> list[str]:
+    """Controls whose maps tell the answer, as sentences; `controls` are the explainers of controls by
+    condition."""
+    return [
+        f"{quality.condition}: a control says nothing of the answer, but the form of the maps of "
+        f"{controls[quality.condition]} tells it (target leak {quality.leak_words}): a map that is made of a "
+        "method's keeps its values, and so its brightness; take a control that never asks the model, such as "
+        'explainer = { name = "bottom_up_saliency" }'
+        for quality in measured
+        if quality.condition in controls and quality.leak is not None
+        if quality.leak.auc > 0.5 and quality.leak_p < ALPHA
+    ]
 
 
 def _naming_faults(quality: Quality) -> list[Fault]:

@@ -31,6 +31,7 @@ from experiments.drafting.rater_training import store_training
 from experiments.drafting.solution_stage_items import Variant, store_own_solutions
 from experiments.drafting.stimulus_specs import every_spec
 from experiments.drafting.store_cleanup import note_installation
+from experiments.drafting.target_words import check_target_words
 from experiments.errors import FrozenStudy
 from experiments.gates.practice import NAME as PRACTICE
 from experiments.models import Rendering, Study
@@ -75,6 +76,7 @@ def build_draft(definition: StudyDefinition, folder: Path, progress: Progress) -
     existing = _existing(definition)
     if existing is not None and existing.state != Study.State.DRAFT:
         return existing
+    check_target_words(definition)
     parent_of(definition)
     earlier = frozen_source(definition)
     solutions_digest = earlier.frozen_digest if earlier else ""

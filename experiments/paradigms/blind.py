@@ -115,6 +115,21 @@ def imbalance(scores: Sequence[BlindScore]) -> str | None:
     return None
 
 
+def knowledge(scores: Sequence[BlindScore]) -> str | None:
+    """A sentence if the true class is right too often to tell who understands the model, else None; of every
+    study that asks for its model's answers, whatever it balances."""
+    high = TRUE_CLASS_RANGE[1]
+    for score in scores:
+        if score.strategy == "true class" and score.pooled > high:
+            return (
+                f"the true class is right in {score.pooled:.2f} of the test trials, more than {high:.2f}: "
+                "whoever knows the class seems to understand the model, without an explanation; set balance "
+                '= "prediction_x_correct", with enough wrong predictions in the pool, or ask about classes '
+                "that people cannot know"
+            )
+    return None
+
+
 def opposite(scores: Sequence[BlindScore]) -> str | None:
     """A sentence if, of two answers, the one that is not the true class is right too often, else None."""
     answers = sum(score.strategy.startswith("always ") for score in scores)

@@ -145,11 +145,13 @@ def _answer_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterator[
     values = [answer.value for answer in definition.answers]
     for value in sorted({v for v in values if values.count(v) > 1}):
         yield Problem("answers.value", repr(value), "stands for two answers", "Give each its own value.")
-    named = Counter(name for answer in definition.answers for name in answer.classes)
-    for name in sorted(n for n, times in named.items() if times > 1):
+    times_named = Counter(name for answer in definition.answers for name in answer.classes)
+    for name in sorted(n for n, times in times_named.items() if times > 1):
         yield Problem("answers.classes", repr(name), "belongs to two answers", "Leave it with one.")
-    if definition.answers and stimuli.target is not None:
-        yield Problem("answers", "", "goes with classes, not with target", "Remove target, or [[answers]].")
+    named = [(answer.value, answer.classes) for answer in definition.answers]
+    if named and stimuli.target is not None and sorted(named) != [("other", ()), ("target", ())]:
+        limit = 'are, with target, two: the values "target" and "other", each with a text and without classes'
+        yield Problem("answers", ", ".join(values), limit, "Name these, or remove target.")
 
 
 def _text_checks(definition: StudyDefinition, paradigm: Paradigm) -> Iterator[Problem]:

@@ -11,7 +11,13 @@ from analysis.any_table.formats import condition_label
 from crowd.study_check.quality_record import qualities_of
 from crowd.study_check.stimulus_quality import CONTENT_LEGEND, FORM_LEGEND, Quality
 from crowd.study_check.thumbnails import WORDS
-from experiments.drafting.stimulus_warnings import acknowledgements, open_warnings, refusing, unknown_of
+from experiments.drafting.stimulus_warnings import (
+    acknowledgements,
+    is_seen_with_answer,
+    open_warnings,
+    refusing,
+    unknown_of,
+)
 from experiments.models import Condition, Rendering, Study
 from stimuli.models import Stimulus
 
@@ -45,6 +51,7 @@ class MeasuredStimuli:
     warnings: Sequence[Mapping[str, Any]]
     acknowledged: Sequence[Mapping[str, Any]]
     is_refused: bool
+    is_seen_with_answer: bool
     unknown: str
 
     @property
@@ -78,6 +85,7 @@ def measured_of(study: Study, conditions: Sequence[Condition]) -> MeasuredStimul
         warnings=open_warnings(study),
         acknowledged=acknowledgements(study),
         is_refused=bool(refusing(study)),
+        is_seen_with_answer=is_seen_with_answer(study),
         unknown=unknown_of(study),
     )
 

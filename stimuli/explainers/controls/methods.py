@@ -56,7 +56,8 @@ class BottomUpSaliency(AnyImage):
 
 @parameters
 class Random(OfMethod):
-    """The map of method `of`, its pixels permuted: same histogram, no information.
+    """The map of method `of`, its pixels permuted: no place says anything, but the histogram stays, and with
+    it the brightness, which may depend on the answer.
 
     `parameters` are that method's, as JSON text; those that are not named have their defaults. A control of a
     condition names what that condition names. The permutation is drawn from the image's key and the seed.

@@ -151,13 +151,14 @@ def test_the_caption_of_the_main_table_says_who_went_on_and_why(
 
 
 def test_beside_the_label_it_warns_only(
-    tmp_path: Path, store_folder: Path, spoilt: None, printed: Any
+    tmp_path: Path, store_folder: Path, spoilt: None, printed: Any, desk: Client
 ) -> None:
     study = opened(written(tmp_path))
     assert [(w["kind"], w["refuses"]) for w in warnings_of(study)] == [("flat", False)]
     assert "empty explanations by answer" in printed() and not refusing(study)
     leak = next(q for q in study.quality["conditions"] if q["condition"] == "saliency")["leak"]
     assert leak["low"] > 0.6, "printed all the same"
+    assert "a target leak gives nothing away" in desk.get(PAGE).content.decode()
     call_command("publish", "small", "--platform", "link", "--live")
     assert Posting.objects.get().mode == "live"
 
@@ -263,6 +264,7 @@ def test_the_page_of_stimuli_shows_it_and_takes_the_acknowledgement(
 ) -> None:
     study = opened_spoilt(tmp_path)
     page = desk.get(PAGE).content.decode().replace("\N{NO-BREAK SPACE}", " ")
+    assert "a form that tells the answer gives it away" in page and "a target leak gives nothing" not in page
     flat = next(q for q in study.quality["conditions"] if q["condition"] == "saliency")["flat"]
     assert f"left {flat['left'][0]}/{flat['left'][1]}, right 0/{flat['right'][1]}" in page
     assert "Saliency: empty explanations by answer" in page and "before this is acknowledged" in page

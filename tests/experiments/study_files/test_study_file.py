@@ -126,9 +126,13 @@ def test_a_class_twice_within_one_answer_is_named_too(path: Path) -> None:
     assert set(sentences(path, answers=given, stimuli=stimuli(classes=None))) == {"answers.classes"}
 
 
-def test_answers_do_not_go_with_a_target(path: Path) -> None:
-    faults = sentences(path, answers=answers("a", "b"), stimuli=stimuli(classes=None, target="wolf"))
-    assert faults == {"answers": " goes with classes, not with target"}
+def test_answers_to_a_target_are_its_two_values(path: Path) -> None:
+    target = stimuli(classes=None, target="wolf")
+    assert problems(path, answers=answers("target", "other"), stimuli=target) == []
+    for given in (answers("a", "b"), answers("target", "other", target=("wolf",))):
+        (fault,) = problems(path, answers=given, stimuli=target)
+        assert fault.key == "answers" and 'the values "target" and "other"' in fault.limit
+    assert set(sentences(path, answers=answers("target"), stimuli=target)) == {"answers", "stimuli"}
 
 
 def test_classes_do_not_go_with_a_target(path: Path) -> None:
