@@ -25,6 +25,7 @@ GROUPS: dict[str, tuple[tuple[str, str], ...]] = {
         ("copy_study", "copy_study wolf-or-husky my-first-study"),
         ("words", "words --template uk"),
         ("preview", "preview my-first-study/study.toml"),
+        ("study_schema", "study_schema --out study.schema.json"),
         ("study_check", "study_check wolf-or-husky"),
         ("train_predictor", "train_predictor wolf-or-husky"),
         ("build_stimuli", "build_stimuli wolf-or-husky"),

@@ -28,6 +28,7 @@ myst_heading_anchors = 4
 html_theme = "furo"
 html_title = "Legible"
 html_show_sourcelink = False
+html_extra_path = ["study.schema.json"]
 html_copy_source = False
 suppress_warnings = ["myst.header"]
 # TOML of a study has dotted tables and our own comments; what the highlighter cannot read stays plain.
