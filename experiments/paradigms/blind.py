@@ -117,7 +117,7 @@ def imbalance(scores: Sequence[BlindScore]) -> str | None:
 
 def knowledge(scores: Sequence[BlindScore]) -> str | None:
     """A sentence if the true class is right too often to tell who understands the model, else None; of every
-    study that asks for its model's answers, whatever it balances."""
+    study that asks for its model's answers, with any balance."""
     high = TRUE_CLASS_RANGE[1]
     for score in scores:
         if score.strategy == "true class" and score.pooled > high:
