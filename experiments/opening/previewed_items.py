@@ -1,4 +1,4 @@
-"""Which items somebody has seen with explanations before the study was opened: kept beside the data, for a
+"""Which items were seen with explanations before the study was opened: kept beside the data, for a
 preview makes no row."""
 
 from __future__ import annotations

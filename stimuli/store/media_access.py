@@ -48,7 +48,7 @@ _opening = Lock()
 
 
 def use_store(store: Store) -> None:
-    """From now on this process reads and writes there, whatever the settings name."""
+    """From now on this process reads and writes there, and not where the settings say."""
     global _given
     _given = store
 

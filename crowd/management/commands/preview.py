@@ -74,9 +74,9 @@ def start_in_empty_world() -> NoReturn:
     unset = [*world, *settings_of_all(), "IDENTITY_KEY", "ALLOWED_HOSTS"]
     left = [word for name in unset for word in ("-u", name, "-u", f"{name}_FILE")]
     given = [f"{name}={value}" for name, value in world.items()]
-    own = ["--within", within, "--behind", settings.STORAGE_URL, "--notes", str(notes_folder())]
+    more = ["--within", within, "--behind", settings.STORAGE_URL, "--notes", str(notes_folder())]
     sys.stdout.flush()
-    os.execvp("env", ["env", *left, *given, sys.executable, *sys.argv, *own])
+    os.execvp("env", ["env", *left, *given, sys.executable, *sys.argv, *more])
 
 
 def run(path: Path, port: int, behind: str, notes: Path, *, opens: bool) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from crowd.rehearsal.preview.source_files import Fault, faults_of, stamps_of
+from crowd.rehearsal.preview.source_files import FileFault, faults_of, stamps_of
 from experiments.api.media import pictures_of
 from experiments.errors import StudyError
 from experiments.models import Study
@@ -56,7 +56,7 @@ class Preview:
     drafted: int = 0
     draft: PreviewDraft | None = None
     rows: Study | None = None
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[FileFault, ...] = ()
     doing: str = "reading the file"
     _studies: dict[str, Study] = field(default_factory=dict)
     _asked: list[View] = field(default_factory=list)
@@ -129,8 +129,8 @@ class Preview:
             self.faults = faults_of(error, self.path)
         else:
             with self._news:
-                for found in (self._studies, self._asked, self._ready, self._failed):
-                    found.clear()
+                for memory in (self._studies, self._asked, self._ready, self._failed):
+                    memory.clear()
                 self.drafted, self.draft, self.rows, self.faults = self.reading + 1, draft, rows, ()
                 self._studies[definition.tag] = rows
         self.reading += 1

@@ -30,7 +30,7 @@ from experiments.wording.sentence_tables import LANGUAGES
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListEntry:
     """An entry of a list: its value in the address, its words, and whether it is shown now."""
 
     value: str
@@ -84,13 +84,13 @@ def frame(request: HttpRequest, preview: Preview) -> HttpResponse:
     if draft is not None:
         plan, pages, page, language = chosen(request, preview)
         asked = {"place": plan.ordinal, "page": page.value, "language": language, "reading": preview.drafted}
-        places = [Entry(str(p.ordinal), place_words(p), p is plan) for p in places_of(draft)]
-        tongues = [Entry(name, name, name == language) for name in languages_of(draft)]
+        places = [ListEntry(str(p.ordinal), place_words(p), p is plan) for p in places_of(draft)]
+        tongues = [ListEntry(name, name, name == language) for name in languages_of(draft)]
         context |= {
             "title": draft.definition.title,
             "lists": [
                 ("place", "Condition", places),
-                ("page", "Page", [Entry(p.value, p.words, p is page) for p in pages]),
+                ("page", "Page", [ListEntry(p.value, p.words, p is page) for p in pages]),
                 ("language", "Language", tongues),
             ],
             "notes": draft.notes,
@@ -133,8 +133,8 @@ def chosen(request: HttpRequest, preview: Preview) -> tuple[Plan, list[Page], Pa
     pages = pages_of_place(preview.rows, plan)
     first = next(page for page in pages if page.position == 0)
     page = next((page for page in pages if page.value == request.GET.get("page")), first)
-    tongue, own = request.GET.get("language", ""), draft.definition.tag
-    return plan, pages, page, tongue if tongue in languages_of(draft) else own
+    tongue = request.GET.get("language", "")
+    return plan, pages, page, tongue if tongue in languages_of(draft) else draft.definition.tag
 
 
 def places_of(draft: PreviewDraft) -> list[Plan]:

@@ -14,7 +14,7 @@ READ = ("*.toml", "*.md")
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FileFault:
     """A sentence that names value, limit and remedy; `line` counts from 1, None if it stands in no line."""
 
     text: str
@@ -34,12 +34,12 @@ def stamps_of(path: Path) -> dict[Path, int]:
     return stamps
 
 
-def faults_of(error: Exception, path: Path) -> tuple[Fault, ...]:
+def faults_of(error: Exception, path: Path) -> tuple[FileFault, ...]:
     """Each mistake of the file with its line; any other error as it is."""
     if not isinstance(error, InvalidStudy):
-        return (Fault(str(error)),)
+        return (FileFault(str(error)),)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         text = ""
-    return tuple(Fault(str(problem), line_of(text, problem)) for problem in error.problems)
+    return tuple(FileFault(str(problem), line_of(text, problem)) for problem in error.problems)
