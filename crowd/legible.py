@@ -22,6 +22,7 @@ GROUPS: dict[str, tuple[tuple[str, str], ...]] = {
         ("gallery", "gallery --to pictures"),
     ),
     "Prepare a study": (
+        ("new", "new my-study --pictures pictures --weights model.pt"),
         ("copy_study", "copy_study wolf-or-husky my-first-study"),
         ("words", "words --template uk"),
         ("preview", "preview my-first-study/study.toml"),

@@ -54,7 +54,7 @@ FLOORS = {
         ("models",),
         ("ground",),
         ("study_check",),
-        ("recruiting",),
+        ("new_study", "recruiting"),
         ("money",),
         ("joining", "people", "alerts"),
         ("tasks",),
