@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from crowd.rehearsal.preview.source_files import FileFault, faults_of, stamps_of
+from crowd.rehearsal.preview.source_files import faults_of, stamps_of
 from experiments.api.media import pictures_of
 from experiments.errors import StudyError
 from experiments.models import Study
@@ -56,7 +56,7 @@ class Preview:
     drafted: int = 0
     draft: PreviewDraft | None = None
     rows: Study | None = None
-    faults: tuple[FileFault, ...] = ()
+    faults: tuple[str, ...] = ()
     doing: str = "reading the file"
     _studies: dict[str, Study] = field(default_factory=dict)
     _asked: list[View] = field(default_factory=list)
@@ -126,7 +126,7 @@ class Preview:
             draft = draft_preview(definition, self._models, self._say)
             rows = store_preview(draft, _name(self.reading + 1, definition.tag), current_store())
         except WRONG as error:
-            self.faults = faults_of(error, self.path)
+            self.faults = faults_of(error)
         else:
             with self._news:
                 for memory in (self._studies, self._asked, self._ready, self._failed):

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.errors import InvalidStudy, StudyError
-from experiments.study_files.fault_lines import line_of
 from experiments.study_files.load import material_folder
 
 READ = ("*.toml", "*.md")
-
-
-@dataclass(frozen=True, slots=True)
-class FileFault:
-    """A sentence that names value, limit and remedy; `line` counts from 1, None if it stands in no line."""
-
-    text: str
-    line: int | None = None
 
 
 def stamps_of(path: Path) -> dict[Path, int]:
@@ -34,12 +24,6 @@ def stamps_of(path: Path) -> dict[Path, int]:
     return stamps
 
 
-def faults_of(error: Exception, path: Path) -> tuple[FileFault, ...]:
-    """Each mistake of the file with its line; any other error as it is."""
-    if not isinstance(error, InvalidStudy):
-        return (FileFault(str(error)),)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        text = ""
-    return tuple(FileFault(str(problem), line_of(text, problem)) for problem in error.problems)
+def faults_of(error: Exception) -> tuple[str, ...]:
+    """Each mistake of the file with its line, value, limit and remedy; any other error as it is."""
+    return tuple(map(str, error.problems)) if isinstance(error, InvalidStudy) else (str(error),)
