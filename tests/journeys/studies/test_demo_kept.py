@@ -130,9 +130,9 @@ def test_what_a_demo_shows_works_as_printed_and_stays(tmp_path: Path) -> None:
         assert f"is kept in {data / 'demo-1'};" in log
         # The comparison with controls goes on behind the addresses.
         assert re.findall(r"^Step (\d) of 5\. ", log, re.MULTILINE) == list("1234")
-        again = f'make demo ARGS="--again --port {port}'
-        assert re.search(rf'^All of this again +{again}"$', log, re.MULTILINE)
-        assert re.search(rf'^Look for faults +{again} --faults"$', log, re.MULTILINE)
+        words_again = f'make demo ARGS="--again --port {port}'
+        assert re.search(rf'^All of this again +{words_again}"$', log, re.MULTILINE)
+        assert re.search(rf'^Look for faults +{words_again} --faults"$', log, re.MULTILINE)
         page = re.search(r"^Report +(\S+)$", log, re.MULTILINE)
         assert page and Path(page[1]).read_text().lstrip().startswith("<!doctype html>")
         second = subprocess.run(
