@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
@@ -19,9 +18,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from stimuli.errors import BadSpec
+from stimuli.predictors.parameters import Downsampling
 from stimuli.types import Pixels
 
-Downsampling = Literal["stride", "average"]
 TRAINING_VERSION = 1
 BATCH = 32
 JUDGED_AT_ONCE = 64

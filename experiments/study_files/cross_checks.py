@@ -80,13 +80,13 @@ def _condition_checks(conditions: Sequence[dict[str, Any]]) -> Iterator[Problem]
 
 
 def _named_checks(raw: Mapping[str, Any]) -> Iterator[Problem]:
-    """Names of datasets and predictors, and parameters of datasets; a predictor reads its own, with torch."""
+    """Names and parameters of datasets and predictors."""
     from stimuli.datasets import check_dataset
-    from stimuli.predictors import PREDICTORS
+    from stimuli.predictors import check_predictor
 
     table = raw.get("stimuli")
     table = table if isinstance(table, dict) else {}
-    for field in ("dataset", "predictor"):
+    for field, check in (("dataset", check_dataset), ("predictor", check_predictor)):
         several = table.get(f"{field}s", {})
         named = {field: table.get(field)} | (
             {f"{field}s.{name}": row for name, row in several.items()} if isinstance(several, dict) else {}
@@ -95,10 +95,7 @@ def _named_checks(raw: Mapping[str, Any]) -> Iterator[Problem]:
             if not isinstance(row, dict) or not isinstance(row.get("name"), str):
                 continue
             try:
-                if field == "dataset":
-                    check_dataset(Component.from_json(row))
-                else:
-                    PREDICTORS.full_name(row["name"])
+                check(Component.from_json(row))
             except StimulusError as error:
                 yield Problem(f"stimuli.{place}", repr(row["name"]), str(error), "Mend it.")
 

@@ -30,7 +30,7 @@ OF_PACKAGES = {"type": "string", "pattern": "^[^:]+:.+$"}
 
 
 def study_schema() -> Json:
-    """The schema with the names that are installed here. Imports torch, for the parameters of predictors."""
+    """The schema with the names that are installed here."""
     defs: Json = {}
     whole = _schema_of(StudyDefinition, "study", defs)
     tables = whole["properties"]

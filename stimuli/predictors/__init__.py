@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from stimuli.registry import Params, Table
+from stimuli.registry import Params, Table, read_params
 from stimuli.spec import Component
 from stimuli.types import Progress, silent
 
@@ -45,24 +45,6 @@ PREDICTORS: Table[PredictorOpener] = Table(
     },
     group="legible.predictors",
 )
-PREDICTOR_PARAMS: Table[type[Params]] = Table(
-    "predictor",
-    {
-        "torch_image": "stimuli.predictors.image.researcher_model:TorchImageParams",
-        "transformers_image": "stimuli.predictors.files.hub_preprocessing:HubPictureParams",
-        "clip_zero_shot": "stimuli.predictors.clip:ClipParams",
-        "trained_cnn": "stimuli.predictors.image.trained_cnn:TrainedParams",
-        "trained_bcos": "stimuli.predictors.image.trained_bcos:TrainedBcosParams",
-        "toy": "stimuli.predictors.image.toy:ToyParams",
-        "concept_bottleneck": "stimuli.predictors.concepts.concept_bottleneck:BottleneckParams",
-        "part_concepts": "stimuli.predictors.concepts.part_detector:PartParams",
-        "clip_concepts": "stimuli.predictors.concepts.clip_concepts:ClipConceptParams",
-        "trained_text": "stimuli.predictors.text.trained_text:TrainedTextParams",
-        "transformers_text": "stimuli.predictors.text.transformers_text:TransformersTextParams",
-    },
-)
-"""The parameters of each of the core, as its opener reads them. Loading one imports torch."""
-
 TRAINING_KEYS: Table[Callable[[Component, Component, str, Path], str]] = Table(
     "predictor that is trained",
     {
@@ -75,6 +57,32 @@ TRAINING_KEYS: Table[Callable[[Component, Component, str, Path], str]] = Table(
     },
 )
 """Predictors that are trained on the spot, each with what names its training beforehand."""
+
+
+PREDICTOR_PARAMS: Table[type[Params]] = Table(
+    "predictor",
+    {
+        "torch_image": "stimuli.predictors.parameters:TorchImageParams",
+        "transformers_image": "stimuli.predictors.parameters:HubPictureParams",
+        "clip_zero_shot": "stimuli.predictors.parameters:ClipParams",
+        "trained_cnn": "stimuli.predictors.parameters:TrainedParams",
+        "trained_bcos": "stimuli.predictors.parameters:TrainedBcosParams",
+        "toy": "stimuli.predictors.parameters:ToyParams",
+        "concept_bottleneck": "stimuli.predictors.parameters:BottleneckParams",
+        "part_concepts": "stimuli.predictors.parameters:PartParams",
+        "clip_concepts": "stimuli.predictors.parameters:ClipConceptParams",
+        "trained_text": "stimuli.predictors.parameters:TrainedTextParams",
+        "transformers_text": "stimuli.predictors.parameters:TransformersTextParams",
+    },
+)
+"""The parameters of each of the core, as its opener reads them."""
+
+
+def check_predictor(component: Component) -> None:
+    """BadSpec for an unknown name, and for parameters of the core's that cannot be. Imports no torch."""
+    name = PREDICTORS.full_name(component.name)
+    if name in PREDICTOR_PARAMS:
+        read_params(component, PREDICTOR_PARAMS.load(name), "predictor")
 
 
 def training_key_of(

@@ -12,10 +12,9 @@ import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from stimuli.errors import BadSpec
@@ -28,7 +27,7 @@ from stimuli.predictors.files.hub_folder import (
     plain_config,
     tokenizer,
 )
-from stimuli.predictors.files.hub_preprocessing import HubPictureParams, picture_settings
+from stimuli.predictors.files.hub_preprocessing import picture_settings
 from stimuli.predictors.files.picture_settings import PictureSettings
 from stimuli.predictors.files.weights import (
     cast_from,
@@ -37,6 +36,7 @@ from stimuli.predictors.files.weights import (
     pack_weights,
     read_weights,
 )
+from stimuli.predictors.parameters import ClipParams, HubPictureParams
 from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.types import Dataset, Progress
@@ -47,15 +47,6 @@ FORMS = {
     "blip": ("BlipModel", "BlipVisionModel", 1),
 }
 """By model type: the whole model, its picture part, and the tokens that stand before the cells."""
-
-
-class ClipParams(HubPictureParams):
-    """`prompt` is the text for a label, which stands for its one `{}`. `names` are the words to be put there,
-    in the order of the labels, if the labels themselves are no words.
-    """
-
-    prompt: Annotated[str, Field(max_length=300)] = "a photo of a {}."
-    names: tuple[str, ...] = ()
 
 
 class PictureTower(nn.Module):

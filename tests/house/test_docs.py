@@ -5,7 +5,6 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -29,11 +28,11 @@ from experiments.paradigms.screening import RULES
 from experiments.simulation import PEOPLE
 from experiments.wording.sentence_tables import LANGUAGES
 from setup.prove import PROOFS
-from stimuli.datasets import DATASETS
+from stimuli.datasets import DATASET_PARAMS, DATASETS
 from stimuli.explainers import EXPLAINERS
 from stimuli.metrics import METRICS, SET_METRICS, scored_by
-from stimuli.predictors import PREDICTORS
-from stimuli.registry import Params, declared_parameters
+from stimuli.predictors import PREDICTOR_PARAMS, PREDICTORS
+from stimuli.registry import declared_parameters
 from stimuli.spec import Component
 
 pytestmark = pytest.mark.pure
@@ -85,24 +84,14 @@ def rows(text: str) -> dict[str, list[str]]:
 STUDY_PAGE = sections(PAGES["docs/study-toml.md"]) | sections(PAGES["docs/methods.md"])
 
 
-def params_model(opener: object) -> type[BaseModel]:
-    """The parameters that the module of a table's function declares."""
-    module = import_module(opener.__module__)
-    models = [
-        value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Params)
-    ]
-    # A module without parameters of its own takes those that it imports.
-    return next((value for value in models if value.__module__ == module.__name__), models[-1])
-
-
 def documented_models() -> Iterator[tuple[str, type]]:
     yield from TABLES_OF_STUDY.items()
     for name in PARADIGMS:
         yield f'[design] of "{name}"', get_paradigm(name).Design
     for name in DATASETS:
-        yield f'Dataset "{name}"', params_model(DATASETS.load(name))
+        yield f'Dataset "{name}"', DATASET_PARAMS.load(name)
     for name in PREDICTORS:
-        yield f'Predictor "{name}"', params_model(PREDICTORS.load(name))
+        yield f'Predictor "{name}"', PREDICTOR_PARAMS.load(name)
     for name in EXPLAINERS:
         yield f'Explainer "{name}"', EXPLAINERS.load(name)
     for name in METRICS | SET_METRICS:

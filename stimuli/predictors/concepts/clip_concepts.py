@@ -10,12 +10,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Field
 from torch import Tensor, nn
 
 from stimuli.errors import BadSpec
@@ -34,11 +32,11 @@ from stimuli.predictors.concepts.head_layers import (
     texts_of,
 )
 from stimuli.predictors.files.hub_folder import library, open_hub_folder
-from stimuli.predictors.files.hub_preprocessing import MAX_PX, MIN_PX, HubPictureParams
 from stimuli.predictors.files.picture_settings import PictureSettings
 from stimuli.predictors.files.weights import cast_from, fit_weights
+from stimuli.predictors.parameters import ClipConceptParams, HubPictureParams
 from stimuli.predictors.training_pictures import choose_items
-from stimuli.registry import Params, read_params
+from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.training import hold_out
 from stimuli.types import ConceptDataset, Item, Progress
@@ -46,32 +44,6 @@ from stimuli.types import ConceptDataset, Item, Progress
 NAME = "clip_concepts"
 SIGLIP_LABEL = "similarities of picture and text by SigLIP (in the paper: CLIP)"
 ITEMS_AT_ONCE = 16
-MAX_CONCEPTS = 512
-
-
-class ClipConceptParams(Params):
-    """`folder` lies in the study's folder and holds a CLIP or SigLIP model.
-
-    `concepts` are compared with the picture, the dataset's own if none are given; each stands for the one
-    `{}` of `prompt`. `head` is "linear" (logistic regression, `penalty` on half its squared weights) or "qda"
-    (normal distributions, their covariances drawn by `shrinkage` towards the unit matrix), both on values of
-    mean 0 and deviation 1, fitted on at most `fit_items` pictures. `input_px`, `mean`, `std`, `layer` and
-    `token_prefix` as for other models of the hub.
-    """
-
-    folder: str
-    concepts: Annotated[tuple[str, ...], Field(max_length=MAX_CONCEPTS)] = ()
-    prompt: Annotated[str, Field(max_length=300)] = "a photo of {}."
-    head: Literal["linear", "qda"] = "linear"
-    penalty: Annotated[float, Field(gt=0, le=1000)] = 1.0
-    shrinkage: Annotated[float, Field(ge=0, le=1)] = 0.1
-    fit_items: Annotated[int, Field(ge=8, le=20000)] = 600
-    seed: Annotated[int, Field(ge=0)] = 0
-    input_px: Annotated[int, Field(ge=MIN_PX, le=MAX_PX)] | None = None
-    mean: tuple[float, float, float] | None = None
-    std: tuple[float, float, float] | None = None
-    layer: str = ""
-    token_prefix: Annotated[int, Field(ge=0, le=64)] | None = None
 
 
 class Similarities(nn.Module):

@@ -16,7 +16,6 @@ from torch.nn import functional
 
 from stimuli.predictors.base import BuiltNetwork, TorchPredictor
 from stimuli.predictors.concepts.concept_training import (
-    LearnedConcepts,
     concept_training_key,
     concepts_in,
     finish_predictor,
@@ -27,6 +26,7 @@ from stimuli.predictors.concepts.concept_training import (
 )
 from stimuli.predictors.concepts.head_interface import ANNOTATIONS
 from stimuli.predictors.concepts.head_layers import CONCEPTS, texts_of
+from stimuli.predictors.parameters import BottleneckParams
 from stimuli.predictors.training_pictures import choose_items
 from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
@@ -35,10 +35,6 @@ from stimuli.types import ConceptDataset, Progress
 
 NAME = "concept_bottleneck"
 LABEL = "concepts found by a small network trained on the spot (in the paper: a ResNet-50)"
-
-
-class BottleneckParams(LearnedConcepts):
-    """As `LearnedConcepts`."""
 
 
 def training_key(component: Component, dataset: Component, content_digest: str, folder: Path) -> str:

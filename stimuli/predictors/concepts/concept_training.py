@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Field
 from torch import Tensor, nn
 
 from stimuli.errors import BadSpec
@@ -27,6 +25,7 @@ from stimuli.predictors.concepts.head_layers import (
 )
 from stimuli.predictors.files.weights import fit_weights
 from stimuli.predictors.framing import PictureSettings
+from stimuli.predictors.parameters import LearnedConcepts
 from stimuli.predictors.training_pictures import Learning, learn, read_views, training_key_of
 from stimuli.registry import Params
 from stimuli.spec import Component, JsonValue
@@ -38,23 +37,6 @@ STD = (0.25, 0.25, 0.25)
 JUDGED_AT_ONCE = 64
 CONCEPT_TRAINING_VERSION = 1
 """Raised whenever the same pictures and settings give another predictor, or planted concepts change."""
-
-
-class LearnedConcepts(Params):
-    """How the network learns, and the head behind it.
-
-    `width` is the number of channels of the first layer, `train_items` the most pictures that are used (drawn
-    by seed, classes in equal shares). `penalty` is the weight of half the squared weights in the logistic
-    regression on the concepts.
-    """
-
-    seed: Annotated[int, Field(ge=0)] = 0
-    epochs: Annotated[int, Field(ge=1, le=200)] = 8
-    width: Annotated[int, Field(ge=1, le=64)] = 12
-    input_px: Annotated[int, Field(ge=32, le=320)] = 160
-    train_items: Annotated[int, Field(ge=8, le=20000)] = 600
-    learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.01
-    penalty: Annotated[float, Field(gt=0, le=1000)] = 1.0
 
 
 def concept_training_key(params: Params, name: str, dataset: Component, content_digest: str) -> str:

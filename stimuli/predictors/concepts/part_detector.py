@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
@@ -19,7 +18,6 @@ from torch import nn
 from stimuli.errors import BadSpec
 from stimuli.predictors.base import BuiltNetwork, TorchPredictor
 from stimuli.predictors.concepts.concept_training import (
-    LearnedConcepts,
     concept_training_key,
     finish_predictor,
     fit_head,
@@ -29,6 +27,7 @@ from stimuli.predictors.concepts.concept_training import (
 )
 from stimuli.predictors.concepts.head_interface import PARTS
 from stimuli.predictors.concepts.head_layers import CONCEPTS, texts_of
+from stimuli.predictors.parameters import PartParams, Pool
 from stimuli.predictors.training_pictures import choose_items
 from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
@@ -38,13 +37,6 @@ from stimuli.types import ConceptDataset, Part, Progress
 NAME = "part_concepts"
 LABEL = "parts found by a small heat-map detector trained on the spot (in the paper: Faster R-CNN)"
 MAX_RARITY = 4.0
-Pool = Literal["max", "mean"]
-
-
-class PartParams(LearnedConcepts):
-    """As `LearnedConcepts`; `pool` makes a part's score from its heat map."""
-
-    pool: Pool = "max"
 
 
 def training_key(component: Component, dataset: Component, content_digest: str, folder: Path) -> str:

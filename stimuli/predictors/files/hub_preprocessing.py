@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from stimuli.errors import BadSpec
 from stimuli.predictors.files.hub_folder import Config, HubFolder, library
 from stimuli.predictors.files.picture_settings import PictureSettings, channels, interpolation
-from stimuli.predictors.framing import Framing, FramingParams
+from stimuli.predictors.framing import Framing
+from stimuli.predictors.parameters import MAX_PX, MIN_PX, HubPictureParams
 from stimuli.spec import JsonValue
 
-MIN_PX, MAX_PX = 8, 1024
 RESCALE = 1 / 255
 ODDITIES = {
     "do_flip_channel_order": "it takes blue, green, red",
@@ -33,21 +31,6 @@ OWN_WAYS = ("Levit", "PoolFormer", "Perceiver", "TextNet", "Donut", "PPLCNet")
 """Processors that resize or crop in ways of their own."""
 CONVNEXT_CROPPED_BELOW = 384
 TABLE = "transformers.models.auto.image_processing_auto"
-
-
-class HubPictureParams(FramingParams):
-    """`folder` lies in the study's folder. `input_px`, `mean` and `std` (for pixels in 0-1) are those of the
-    preprocessor's settings unless given. `layer` is a module path; `token_prefix` the number of class and
-    register tokens before the cells, if it is not known for the architecture.
-    """
-
-    folder: str
-    labels: tuple[str, ...] = ()
-    input_px: Annotated[int, Field(ge=MIN_PX, le=MAX_PX)] | None = None
-    layer: str = ""
-    mean: tuple[float, float, float] | None = None
-    std: tuple[float, float, float] | None = None
-    token_prefix: Annotated[int, Field(ge=0, le=64)] | None = None
 
 
 def picture_settings(

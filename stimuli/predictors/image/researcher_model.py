@@ -5,16 +5,14 @@ it.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import torch
-from pydantic import Field
 
 from stimuli.errors import BadSpec
 from stimuli.predictors.architectures import prefix_of
 from stimuli.predictors.base import BuiltNetwork, TorchPredictor, assemble
 from stimuli.predictors.files.builder_functions import build_network
-from stimuli.predictors.files.picture_settings import PictureParams, settings_of
+from stimuli.predictors.files.picture_settings import settings_of
 from stimuli.predictors.files.program import cast_program, read_program
 from stimuli.predictors.files.weights import (
     cast_from,
@@ -23,6 +21,7 @@ from stimuli.predictors.files.weights import (
     pack_weights,
     read_weights,
 )
+from stimuli.predictors.parameters import TorchImageParams
 from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.types import Dataset, Progress
@@ -30,22 +29,6 @@ from stimuli.types import Dataset, Progress
 REMEDY = (
     "export the model with torch.export.save (.pt2), or save its weights with safetensors and name a builder"
 )
-
-
-class TorchImageParams(PictureParams):
-    """`weights` is a .pt2 or .safetensors file; `labels` are in logit order; `layer` is a module path.
-
-    `builder` (a name, or "package.module:function") and `builder_params` belong to .safetensors only.
-    `token_prefix` declares, for a vision transformer, how many class and register tokens stand before the
-    cells, so that layers that put out tokens can be read as maps; Legible's own builders know it.
-    """
-
-    weights: str
-    labels: Annotated[tuple[str, ...], Field(min_length=2)]
-    layer: str = ""
-    token_prefix: Annotated[int, Field(ge=0, le=64)] | None = None
-    builder: str = ""
-    builder_params: dict[str, JsonValue] = {}
 
 
 def open_torch_image(

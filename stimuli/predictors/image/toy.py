@@ -4,32 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from stimuli.errors import BadSpec
 from stimuli.predictors.base import BuiltNetwork, TorchPredictor, assemble
 from stimuli.predictors.framing import PictureSettings
-from stimuli.registry import Params, read_params
+from stimuli.predictors.parameters import ToyParams
+from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.types import Dataset, Progress
 
 QUADRANTS = 4
-
-
-class ToyParams(Params):
-    """`linear`: logit k is a fixed weighted sum of all inputs, weights drawn from `seed`. `quadrant`: logit
-    k is `gain` x the mean brightness of quadrant k (top left, top right, bottom left, bottom right).
-    """
-
-    kind: Literal["linear", "quadrant"] = "quadrant"
-    labels: tuple[str, ...] = ()
-    input_px: Annotated[int, Field(ge=4, le=512)] = 32
-    seed: Annotated[int, Field(ge=0)] = 0
-    gain: float = 10.0
 
 
 class Linear(nn.Module):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Field
 from torch import nn
 from torch.nn import functional
 
@@ -16,31 +14,14 @@ from stimuli.predictors.base import BuiltNetwork, TorchPredictor, assemble
 from stimuli.predictors.files.weights import fit_weights, pack_weights, read_weights
 from stimuli.predictors.framing import PictureSettings
 from stimuli.predictors.image.bcos_layers import bcos_network
+from stimuli.predictors.parameters import TrainedBcosParams
 from stimuli.predictors.training_pictures import Learning, learn, read_examples, training_key_of
-from stimuli.registry import Params, read_params
+from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.training import hold_out, repeatable
 from stimuli.types import Dataset, Pixels, Progress
 
 BCOS_VERSION = 1
-
-
-class TrainedBcosParams(Params):
-    """What is trained, and how long.
-
-    `width` is the number of channels that the layers are multiples of, `b` the exponent of the B-cos layers
-    (2 as in the paper; 1 = linear), `max_out` the number of units per channel of which the largest counts,
-    `train_items` the most pictures that are used (drawn by seed, classes in equal shares).
-    """
-
-    seed: Annotated[int, Field(ge=0)] = 0
-    epochs: Annotated[int, Field(ge=1, le=200)] = 12
-    width: Annotated[int, Field(ge=1, le=64)] = 12
-    b: Annotated[float, Field(ge=1, le=4)] = 2.0
-    max_out: Annotated[int, Field(ge=1, le=4)] = 2
-    input_px: Annotated[int, Field(ge=32, le=320)] = 160
-    train_items: Annotated[int, Field(ge=8, le=20000)] = 600
-    learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.01
 
 
 def training_key(component: Component, dataset: Component, content_digest: str, folder: Path) -> str:

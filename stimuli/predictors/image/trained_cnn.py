@@ -3,51 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-from pydantic import Field, model_validator
 
 from stimuli.predictors.base import BuiltNetwork, TorchPredictor, assemble
 from stimuli.predictors.files.weights import pack_weights
 from stimuli.predictors.framing import PictureSettings
+from stimuli.predictors.parameters import TrainedParams
 from stimuli.predictors.training_pictures import read_examples, training_key_of
-from stimuli.registry import Params, read_params
+from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
-from stimuli.training import TRAINING_VERSION, Downsampling, Recipe, TrainedNetwork, train
+from stimuli.training import TRAINING_VERSION, Recipe, TrainedNetwork, train
 from stimuli.types import Dataset, Progress
 
 MEAN = (0.5, 0.5, 0.5)
 STD = (0.25, 0.25, 0.25)
-Share = Annotated[float, Field(ge=0, le=1)]
-
-
-class TrainedParams(Params):
-    """What is trained, and how long.
-
-    `width` is the number of channels of the first layer, `train_items` the most pictures that are used
-    (drawn by seed, classes in equal shares). `target_accuracy = [low, high]` asks for a deliberately weak
-    network with a held-out accuracy in that range. `downsampling` says how the maps are halved: "average" is
-    anti-aliased, "stride" leaves a grid of dots in maps of gradients. `mirrored` also trains on mirror
-    images: not for what has another meaning there, such as digits.
-    """
-
-    seed: Annotated[int, Field(ge=0)] = 0
-    epochs: Annotated[int, Field(ge=1, le=200)] = 8
-    width: Annotated[int, Field(ge=1, le=64)] = 12
-    input_px: Annotated[int, Field(ge=32, le=320)] = 160
-    train_items: Annotated[int, Field(ge=8, le=20000)] = 600
-    learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.01
-    target_accuracy: tuple[Share, Share] | None = None
-    downsampling: Downsampling = "stride"
-    mirrored: bool = True
-
-    @model_validator(mode="after")
-    def _check_order(self) -> TrainedParams:
-        if self.target_accuracy and self.target_accuracy[0] >= self.target_accuracy[1]:
-            raise ValueError(
-                f"target_accuracy = {list(self.target_accuracy)}: give [low, high] with low < high"
-            )
-        return self
 
 
 def training_key(component: Component, dataset: Component, content_digest: str, folder: Path) -> str:

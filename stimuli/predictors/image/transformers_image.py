@@ -21,7 +21,7 @@ from stimuli.predictors.files.hub_folder import (
     plain_config,
     problem_of,
 )
-from stimuli.predictors.files.hub_preprocessing import HubPictureParams, picture_settings
+from stimuli.predictors.files.hub_preprocessing import picture_settings
 from stimuli.predictors.files.weights import (
     cast_from,
     in_float32,
@@ -30,6 +30,7 @@ from stimuli.predictors.files.weights import (
     read_weights,
 )
 from stimuli.predictors.network_forms import logits_of
+from stimuli.predictors.parameters import HubPictureParams
 from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.types import Dataset, Progress

@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
 from torch import Tensor
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
@@ -29,6 +27,7 @@ from stimuli.predictors.files.weights import (
     pack_weights,
     read_weights,
 )
+from stimuli.predictors.parameters import TrainedTextParams
 from stimuli.predictors.text.base import TextPredictor, assemble_text
 from stimuli.predictors.text.text_encoders import (
     EmbeddedEncoder,
@@ -44,7 +43,7 @@ from stimuli.predictors.text.transformers_text import (
     read_folder,
     unpack_transformer,
 )
-from stimuli.registry import Params, read_params
+from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue, content_key
 from stimuli.training import repeatable
 from stimuli.types import Item, Progress, TextDataset
@@ -54,37 +53,6 @@ BATCH = 32
 ENCODED_AT_ONCE = 32
 HELD_OUT_SHARE = 0.2
 MIN_GROUPS = 4
-
-
-class TrainedTextParams(Params):
-    """What is trained, and how long.
-
-    `encoder` is the embedded one, or a transformer in the folder `encoder_path`. `pieces` are what the
-    embedded one reads: what stands between spaces and marks, or with "letters" the single letters of scripts
-    that write no spaces between words, as BERT reads Chinese. `pooling` is "lstm", or
-    "mean" as the paper has it for sentence length. `train_items` is the most texts that are used (drawn by
-    seed, classes in equal shares); of a longer text the first `max_tokens` are read.
-    """
-
-    encoder: Literal["embedded", "transformers"] = "embedded"
-    encoder_path: str = ""
-    pieces: Literal["spaces", "letters"] = "spaces"
-    pooling: Literal["lstm", "mean"] = "lstm"
-    seed: Annotated[int, Field(ge=0)] = 0
-    epochs: Annotated[int, Field(ge=1, le=200)] = 20
-    learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.001
-    train_items: Annotated[int, Field(ge=8, le=100_000)] = 6_000
-    max_tokens: Annotated[int, Field(ge=8, le=4096)] = 256
-
-    @model_validator(mode="after")
-    def _with_path(self) -> TrainedTextParams:
-        if (self.encoder == "transformers") != bool(self.encoder_path):
-            raise ValueError('encoder_path names the folder of encoder = "transformers", and of no other')
-        if self.encoder == "transformers" and self.pieces == "letters":
-            raise ValueError(
-                'pieces = "letters" is for the embedded encoder; a transformer has its tokenizer'
-            )
-        return self
 
 
 def training_key(component: Component, dataset: Component, content_digest: str, folder: Path) -> str:

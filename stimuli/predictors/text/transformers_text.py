@@ -10,11 +10,10 @@ import json
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import safetensors.torch
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from stimuli.errors import BadSpec, ShapeMismatch, first_line
@@ -26,9 +25,10 @@ from stimuli.predictors.files.weights import (
     read_weights,
     unwrap_names,
 )
+from stimuli.predictors.parameters import TransformersTextParams
 from stimuli.predictors.text.base import STEP, TextPredictor, assemble_text
 from stimuli.predictors.text.text_encoders import TextNetwork, Tokens
-from stimuli.registry import Params, read_params
+from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.types import Progress, TextDataset
 
@@ -40,16 +40,6 @@ SPARE_PLACES = 2
 PROBES = ("Are these the same numbers, word by word?", "One")
 LEAST_PLACES = 8
 CLOSE = 1e-4
-
-
-class TransformersTextParams(Params):
-    """`path` is the folder of a sequence classifier. `labels` are in logit order; without them the model's
-    own, or the dataset's if those are only numbers. Of a longer text the first `max_tokens` are read.
-    """
-
-    path: str
-    labels: tuple[str, ...] = ()
-    max_tokens: Annotated[int, Field(ge=8, le=4096)] = 512
 
 
 class Cutter:

@@ -13,7 +13,7 @@ from experiments.errors import InvalidStudy
 from experiments.study_files.load import STUDIES_DIR, load_study
 from experiments.study_files.toml_lines import read_toml
 from stimuli.errors import BadSpec
-from stimuli.registry import Params, read_params
+from stimuli.predictors import check_predictor
 from stimuli.spec import Component
 
 pytestmark = pytest.mark.pure
@@ -186,14 +186,9 @@ def test_it_reads_on_behind_lines_that_it_cannot_read() -> None:
     assert read.is_unread(("t", "c", 0)) and read.is_unread(("broken", 0, "x")) and not read.is_unread(("a",))
 
 
-class Framed(Params):
-    mean: tuple[float, float, float] = (0.5, 0.5, 0.5)
-
-
 def test_parts_that_a_list_lacks_are_one_sentence() -> None:
+    given = {"weights": "a.pt2", "labels": ["a", "b"], "input_px": 64}
     with pytest.raises(BadSpec) as refused:
-        read_params(Component("torch_image", {"mean": [0.47]}), Framed, "predictor")
+        check_predictor(Component("torch_image", {**given, "mean": [0.47]}))
     assert str(refused.value) == "predictor 'torch_image', parameter 'mean' has 1 number, and 3 are needed"
-    assert read_params(Component("torch_image", {"mean": [0.47] * 3}), Framed, "predictor") == Framed(
-        mean=(0.47, 0.47, 0.47)
-    )
+    check_predictor(Component("torch_image", {**given, "mean": [0.47, 0.47, 0.47]}))

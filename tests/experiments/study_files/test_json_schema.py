@@ -34,6 +34,7 @@ role = "method"
 explainer = { name = "rise" }
 """
 PLANTED = {
+    'downsampling = "none"': ('downsampling = "average"', "stimuli/predictor/downsampling"),
     "sead = 2022": ("seed = 2022", ""),
     "seed = -1": ("seed = 2022", "seed"),
     'paradigm = "meta"': ('paradigm = "meta_predictor"', "paradigm"),
@@ -80,7 +81,6 @@ def test_every_shipped_study_is_in_order(file: Path) -> None:
 
 @pytest.mark.parametrize("written", PLANTED)
 def test_a_planted_mistake_is_refused_by_the_schema_and_by_the_reader(tmp_path: Path, written: str) -> None:
-    """But parameters of a predictor, which only the schema knows before torch is imported."""
     shutil.copytree(STUDIES_DIR / "wolf-or-husky", tmp_path / "mine")
     path = tmp_path / "mine" / "study.toml"
     before, place = PLANTED[written]

@@ -26,7 +26,8 @@ from stimuli.predictors.image.bcos_layers import (
     bcos_network,
     scales_still,
 )
-from stimuli.predictors.image.trained_bcos import TrainedBcosParams, train_bcos, training_key
+from stimuli.predictors.image.trained_bcos import train_bcos, training_key
+from stimuli.predictors.parameters import TrainedBcosParams
 from stimuli.spec import Component
 from tests.stimuli.tiny import SIDE, Tiny, explained, maps_of, pictures, pooled_net, seeded, subjects_of
 

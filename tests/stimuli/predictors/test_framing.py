@@ -17,9 +17,10 @@ from PIL import Image
 from stimuli.errors import BadSpec
 from stimuli.predictors.base import TorchPredictor
 from stimuli.predictors.files.hub_folder import open_hub_folder
-from stimuli.predictors.files.hub_preprocessing import HubPictureParams, picture_settings
+from stimuli.predictors.files.hub_preprocessing import picture_settings
 from stimuli.predictors.files.picture_settings import PictureSettings, read_published
 from stimuli.predictors.framing import Framing, cropped_share
+from stimuli.predictors.parameters import HubPictureParams
 from stimuli.registry import read_params
 from stimuli.spec import Component, JsonValue
 from stimuli.store import LocalStore
