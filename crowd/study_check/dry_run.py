@@ -25,7 +25,7 @@ from crowd.study_check.text_units import TextLengths, text_lengths
 from crowd.study_check.thumbnails import Small, thumbnails
 from experiments.definition.study import StudyDefinition
 from experiments.design.rng import Streams
-from experiments.drafting.declared_units import check_units
+from experiments.drafting.declared_units import check_target_words, check_units
 from experiments.drafting.draft import with_copies
 from experiments.drafting.draft_rows import predictor_keys
 from experiments.drafting.item_choice import choose
@@ -33,7 +33,6 @@ from experiments.drafting.material_set import MaterialSet
 from experiments.drafting.model_answers import ModelPredictions, looks_of
 from experiments.drafting.model_survey import ask
 from experiments.drafting.perturbed_copies import copies_json
-from experiments.drafting.target_words import check_target_words
 from experiments.errors import StudyError, sentence
 from experiments.gates.promises import unkept
 from experiments.gates.quiz import NAME as QUIZ

@@ -1,4 +1,7 @@
-"""Whether a new study says what can be marked of texts whose words do not stand between spaces."""
+"""What a new study has to say: what can be marked of texts whose words do not stand between spaces, and the
+words on the buttons that ask about one class against all others. Studies that were opened before, and their
+extensions, keep what they have.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.definition.study import StudyDefinition
 from experiments.drafting.decoding import opened_studies
-from experiments.errors import StudyError
+from experiments.errors import InvalidStudy, Problem, StudyError
 from stimuli.errors import first_of
 from stimuli.predictors.text.units import lacks_spaces
 
@@ -15,12 +18,8 @@ if TYPE_CHECKING:
 
 
 def check_units(definition: StudyDefinition, asked: ModelPredictions) -> None:
-    """StudyError, with the count and the choice, if the study declares no units and texts have no spaces.
-    Studies that were opened before, and their extensions, keep what they have.
-    """
-    if definition.stimuli.units is not None or definition.extends:
-        return
-    if any(study.digest == definition.digest for study in opened_studies({definition.slug})):
+    """StudyError, with the count and the choice, if the study declares no units and texts have no spaces."""
+    if definition.stimuli.units is not None or _is_kept(definition):
         return
     for source, opened in asked.opened.items():
         dataset: Any = opened.dataset
@@ -35,3 +34,27 @@ def check_units(definition: StudyDefinition, asked: ModelPredictions) -> None:
                 'the model), with the predictor trained_text its pieces = "letters" too; or units = "legacy" '
                 "to mark what stands between spaces all the same."
             )
+
+
+def check_target_words(definition: StudyDefinition) -> None:
+    """InvalidStudy if people would read "Target" and "Other", which no text explains; with the tables that
+    name both."""
+    target = definition.stimuli.target
+    if target is None or definition.answers or _is_kept(definition):
+        return
+    limit = 'would be asked about by the buttons "Target" and "Other", which none of the texts explains'
+    raise InvalidStudy(
+        definition.slug, [Problem("stimuli.target", repr(target), limit, f"Name both:\n{named(target)}")]
+    )
+
+
+def named(target: str) -> str:
+    """The tables of study.toml that name the class and all others, in English."""
+    word = target.replace("_", " ")
+    texts = {"target": word.capitalize(), "other": f"Not {word}"}
+    return "\n".join(f'[[answers]]\nvalue = "{value}"\ntext = "{text}"' for value, text in texts.items())
+
+
+def _is_kept(definition: StudyDefinition) -> bool:
+    opened = opened_studies({definition.slug})
+    return bool(definition.extends) or any(study.digest == definition.digest for study in opened)

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 
 from experiments.definition.study import StudyDefinition
-from experiments.drafting.declared_units import check_units
+from experiments.drafting.declared_units import check_target_words, check_units
 from experiments.drafting.decoding import decoding_noted, decoding_of
 from experiments.drafting.draft_rows import (
     is_buildable,
@@ -31,7 +31,6 @@ from experiments.drafting.rater_training import store_training
 from experiments.drafting.solution_stage_items import Variant, store_own_solutions
 from experiments.drafting.stimulus_specs import every_spec
 from experiments.drafting.store_cleanup import note_installation
-from experiments.drafting.target_words import check_target_words
 from experiments.errors import FrozenStudy
 from experiments.gates.practice import NAME as PRACTICE
 from experiments.models import Rendering, Study

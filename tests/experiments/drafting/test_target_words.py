@@ -8,8 +8,8 @@ import pytest
 
 from crowd.study_check.dry_run import dry_run
 from experiments.drafting import draft
+from experiments.drafting.declared_units import check_target_words
 from experiments.drafting.draft import build_draft
-from experiments.drafting.target_words import check_target_words
 from experiments.errors import InvalidStudy
 from experiments.models import Study, Trial
 from experiments.opening.opening import open_study
