@@ -21,6 +21,8 @@ class ReadThrough:
         self.real, self.scratch, self.kept = real, scratch, tuple(kept)
 
     def put(self, key: str, data: bytes) -> bool:
+        if self.scratch.has(key):
+            return False
         return (self.real if key.startswith(self.kept) else self.scratch).put(key, data)
 
     def get(self, key: str) -> bytes:
