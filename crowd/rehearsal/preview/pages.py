@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -27,6 +27,8 @@ from experiments.opening.preview_draft import PreviewDraft
 from experiments.paradigms.base import Plan, PlannedTrial
 from experiments.sessions.previews import COMMENT
 from experiments.wording.sentence_tables import LANGUAGES
+
+DOT = " \N{MIDDLE DOT} "
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +86,12 @@ def frame(request: HttpRequest, preview: Preview) -> HttpResponse:
     if draft is not None:
         plan, pages, page, language = chosen(request, preview)
         asked = {"place": plan.ordinal, "page": page.value, "language": language, "reading": preview.drafted}
-        places = [ListEntry(str(p.ordinal), place_words(p), p is plan) for p in places_of(draft)]
+        places = [ListEntry(str(p.ordinal), place_words(p, draft.plans), p is plan) for p in places_of(draft)]
         tongues = [ListEntry(name, name, name == language) for name in languages_of(draft)]
         context |= {
             "title": draft.definition.title,
             "lists": [
-                ("place", "Condition", places),
+                ("place", "Condition" if plan.condition else "Place", places),
                 ("page", "Page", [ListEntry(p.value, p.words, p is page) for p in pages]),
                 ("language", "Language", tongues),
             ],
@@ -143,10 +145,12 @@ def places_of(draft: PreviewDraft) -> list[Plan]:
     return sorted(draft.plans, key=lambda p: (order.index(p.condition) if p.condition else 0, p.ordinal))
 
 
-def place_words(plan: Plan) -> str:
+def place_words(plan: Plan, places: Sequence[Plan]) -> str:
+    """The condition of a place; of one that mixes them its number, with its lane if there are several."""
     if plan.condition:
         return condition_label(plan.condition)
-    return " · ".join(part for part in (plan.lane, plan.arm) if part)
+    lane = condition_label(plan.lane) if len({place.lane for place in places}) > 1 else ""
+    return DOT.join(filter(None, (f"Place {plan.ordinal + 1}", lane)))
 
 
 def languages_of(draft: PreviewDraft) -> list[str]:
@@ -178,4 +182,4 @@ def _trial_words(trial: PlannedTrial, plan: Plan) -> str:
     what = CHECKS.get(trial.check) or PHASES.get(trial.phase, trial.phase)
     condition = "" if plan.condition or not trial.condition else condition_label(trial.condition)
     words = (f"Trial {trial.position + 1}", what[:1].upper() + what[1:], condition)
-    return " · ".join(filter(None, words))
+    return DOT.join(filter(None, words))

@@ -176,19 +176,19 @@ def test_every_page_of_a_place_is_opened(look: Callable[..., Looker], tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("paradigm", "tables", "more"),
+    ("paradigm", "tables", "more", "place"),
     [
-        ("rating", RATING, {"sources": TWO_MODELS}),
-        ("blind_review", SOLVE, {"uses": USES}),
-        ("reverse_turing", TURING, {"sources": SENTENCES}),
+        ("rating", RATING, {"sources": TWO_MODELS}, "Place 1 \N{MIDDLE DOT} Round 0"),
+        ("blind_review", SOLVE, {"uses": USES}, "People"),
+        ("reverse_turing", TURING, {"sources": SENTENCES}, "Plain"),
     ],
 )
 def test_other_paradigms_are_shown(
-    look: Callable[..., Looker], tmp_path: Path, paradigm: str, tables: str, more: dict[str, Any]
+    look: Callable[..., Looker], tmp_path: Path, paradigm: str, tables: str, more: dict[str, Any], place: str
 ) -> None:
     looker = look(write(tmp_path / "study", "other", paradigm, tables, **more))
     assert looker.preview.faults == ()
-    assert looker.join()["step"] == "trials"
+    assert looker.join()["step"] == "trials" and f">{place}</option>" in looker.page()
 
 
 def test_a_stage_without_its_solutions_names_the_stage_before(

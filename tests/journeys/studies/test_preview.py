@@ -45,7 +45,7 @@ def test_it_opens_follows_and_leaves_nothing(page: Page, tmp_path: Path) -> None
         people = page.frame_locator("iframe")
         people.locator(".explanation img, .place img").last.wait_for()
         assert "Preview" in people.locator(".mark").inner_text()
-        page.locator("select[name=condition], select[name=place]").select_option(label="Baseline")
+        page.locator("select[name=place]").select_option(label="Baseline")
         page.locator("select[name=page]").select_option(label="Consent")
         people.locator("[data-page=consent]").wait_for()
         path.with_name("consent.md").write_text("# Consent\n\nWritten while it is looked at.\n")
