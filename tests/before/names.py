@@ -26,7 +26,7 @@ class Recording(type(os.environ)):
             seen.add(name)
         return super().__getitem__(name)
 os.environ.__class__ = Recording
-import crowd.settings
+import crowd.settings, crowd.celery  # a worker reads its name of the settings too
 print(json.dumps(sorted(seen)))
 """
 
