@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections import Counter
@@ -22,11 +23,13 @@ from experiments.paradigms.base import SurveyItem
 from stimuli.errors import StimulusError
 from stimuli.predictors.base import TorchPredictor
 from stimuli.predictors.files.network_export import NetworkFile, network_file
+from stimuli.quality.model_faults import causes, unknowing
 from stimuli.spec import JsonValue
 from stimuli.store import Store
 
 SIZES = ((3, 5, 7), (3, 4, 4), (2, 4, 4))
 """Blocks, training and test trials of each: the paper's first, then what fewer wrong predictions allow."""
+SLUG = re.compile(r"[a-z0-9][a-z0-9_\-]{0,62}")
 ONLY = ("", "")
 """The source of a study with one dataset and one predictor."""
 Channels = tuple[float, float, float]
@@ -60,6 +63,11 @@ def make_new_study(wishes: Wishes, store: Store, progress: Progress, tell: Calla
     """
     if wishes.folder.exists():
         raise StudyError(f"{wishes.folder} is there already: name another folder.")
+    if not SLUG.fullmatch(slug := wishes.folder.name):
+        raise StudyError(
+            f"{slug!r} is to be the study's slug: 1 to 63 lower-case letters, digits, - and _. Name the "
+            "folder so."
+        )
     classes = wishes.pictures.dataset.labels
     network = network_file(wishes.weights, wishes.network, wishes.input_px, len(wishes.labels or classes))
     study = _first(wishes, network)
@@ -145,7 +153,10 @@ def _chosen(
         known = [name for name in wishes.pictures.dataset.labels if name in predictor.labels]
         pairs = combinations(known, 2)
         study = replace(study, answers=max(pairs, key=lambda pair: min(_cells(items, pair).values())))
-    tell(accuracy_lines(looks_of(study.write(making), asked)[ONLY])[0].rstrip("."))
+    look = looks_of(study.write(making), asked, store)[ONLY]
+    tell(accuracy_lines(look)[0].rstrip("."))
+    if study.has_size and (unknown := unknowing(look)):
+        raise StudyError(sentence("; ".join([unknown, *causes(look)])))
     if "mean" in study.why:
         tell(f"mean = {study.predictor['mean']}, std = {study.predictor['std']}: {study.why['mean']}")
     return _sized(study, items) if study.has_size else study

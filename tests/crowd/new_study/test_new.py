@@ -194,11 +194,18 @@ REFUSALS: dict[str, tuple[dict[str, str | None], str]] = {
     ),
     "no such class": ({"network": "nets.py:Other"}, "has no class or function Other"),
     "no architecture": ({"network": None}, 'name the class that they were trained with, as "FILE.py:CLASS"'),
+    "untrained": ({"weights": "zero.pt"}, "does not know these pictures.*were the trained weights loaded"),
     "labels": ({"labels": "a,b,c"}, "gives 3 answers|does not fit the network"),
     "other answers": ({"answers": "moss,rock"}, "two names are needed"),
     "one number": ({"mean": "1,2"}, "--mean = '1,2': give one number, or three"),
     "no answer": ({"pictures": None, "contact": None}, "no answer to --pictures, --contact"),
 }
+
+
+def test_the_folder_has_the_name_of_a_slug(made: Made, home: Path) -> None:
+    with pytest.raises(CommandError, match="'My study' is to be the study's slug: .* Name the folder so."):
+        made("My study")
+    assert not (home / "My study").exists()
 
 
 @pytest.mark.parametrize("name", REFUSALS)
@@ -207,12 +214,15 @@ def test_a_refusal_writes_nothing(made: Made, home: Path, name: str) -> None:
     for path in (home / "pictures" / "moss").iterdir():
         (home / "one" / "moss" / path.name).write_bytes(path.read_bytes())
     torch.save({name: value[:1] for name, value in weights().items()}, home / "other.pt")
+    torch.save({name: 0 * value for name, value in weights().items()}, home / "zero.pt")
     torch.save(torch.nn.Linear(2, 2), home / "whole.pt")
     changed, sentence = REFUSALS[name]
     before = everything(home)
     with pytest.raises(CommandError, match=sentence):
         made(**changed)
-    assert {path for path in everything(home) if "__pycache__" not in path} == set(before)
+    # The store keeps what the network answered, as study_check does.
+    now = {path for path in everything(home) if not {"__pycache__", "store"} & set(Path(path).parts)}
+    assert now == set(before)
     assert not [path for path in home.iterdir() if path.name.startswith((".new", "grounds"))]
 
 

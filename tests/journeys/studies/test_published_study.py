@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -19,10 +20,11 @@ import pytest
 import torch
 from torch import nn
 
+from crowd.new_study.study_files import NewStudy
 from stimuli.datasets.photographs import cut
 from stimuli.predictors.files.picture_settings import PictureSettings
 from stimuli.predictors.framing import Framing
-from tests.journeys.studies.test_own_study import ADDRESS, PAGE, SERVER, Block, Reader, blocks
+from tests.journeys.studies.test_own_study import ADDRESS, PAGE, SERVER, Block, Reader, blocks, make_smaller
 from tests.published import train_head
 from tests.witnesses import timm, torchvision
 
@@ -126,22 +128,36 @@ def with_photographs(text: str) -> str:
     return text.replace("disc", LABELS[0]).replace("square", LABELS[1])
 
 
-def steps(published: Published) -> list[Block]:
-    """The page from its first to its last block, without the drawn pictures and the example's own model; the
-    study's predictor is the section's."""
+def steps() -> list[Block]:
+    """The page from its first to its last block, without the drawn pictures, the example's own model and the
+    study that is made of both."""
+    taken = []
+    for block in blocks():
+        example = ("draw_pictures", "network.py", "train.py", "legible new")
+        is_example = any(word in block.file + block.text for word in example)
+        if not is_example and (block.language == "sh" or block.file):
+            taken.append(Block(block.file, block.language, with_photographs(block.text)))
+    return taken
+
+
+def write_study(published: Published, folder: Path) -> None:
+    """As `legible new` writes it, with the section's predictor."""
     table = with_photographs(fenced("toml", published.table))
     if published.name:
         table = re.sub(r'(builder_params = \{ name = )"[^"]+"', rf'\1"{published.name}"', table)
-    taken = []
-    for block in blocks():
-        is_example = any(word in block.file + block.text for word in ("draw_pictures", "make_model"))
-        if is_example or (block.language != "sh" and not block.file):
-            continue
-        text = with_photographs(block.text)
-        if block.file == "study.toml":
-            text = re.sub(r"\[stimuli\.predictor\]\n.*?\n\n", lambda _: f"{table}\n", text, flags=re.S)
-        taken.append(Block(block.file, block.language, text))
-    return taken
+    study = NewStudy(
+        slug=folder.name,
+        paradigm="meta_predictor",
+        contact="lab@example.org",
+        shows="photographs of the ground",
+        dataset={"name": "folder", "path": "pictures"},
+        answers=LABELS,
+        predictor=tomllib.loads(table)["stimuli"]["predictor"],
+        method="grad_cam",
+        size=(3, 5, 7),
+    )
+    study.write(folder)
+    make_smaller(folder / "study.toml")
 
 
 class Publisher(Reader):
@@ -149,14 +165,15 @@ class Publisher(Reader):
 
     def __init__(self, home: Path, env: dict[str, str]) -> None:
         super().__init__(home, env)
-        self.study = home / with_photographs("disc-or-square")
+        self.folder = self.study / with_photographs("disc-or-square")
 
     def prepare(self, published: Published, *, is_trained: bool) -> None:
         # Crops so small that the last layer alone errs on them.
-        cut(self.study / "pictures", crop_px=24)
+        self.folder.mkdir()
+        cut(self.folder / "pictures", crop_px=24)
         for split, most in (("people", PEOPLE), ("model", MODEL)):
             for label in LABELS:
-                files = sorted((self.study / "pictures" / split / label).iterdir())
+                files = sorted((self.folder / "pictures" / split / label).iterdir())
                 for path in files[most:]:
                     path.unlink()
         torch.manual_seed(3)
@@ -164,16 +181,17 @@ class Publisher(Reader):
         if is_trained:
             head = network.get_submodule(published.head)
             assert isinstance(head, nn.Linear)
-            folders = [self.study / "pictures" / "model" / label for label in LABELS]
+            folders = [self.folder / "pictures" / "model" / label for label in LABELS]
             train_head(network, head, published.settings, folders, most=MODEL)
-        published.write(network, self.study)
+        published.write(network, self.folder)
         if published.script:
-            (self.study / "convert.py").write_text(fenced("python", published.script))
-            self.run('"$LEGIBLE/.venv/bin/python" convert.py')
+            (self.folder / "convert.py").write_text(fenced("python", published.script))
+            self.run('cd "$STUDY"; "$LEGIBLE/.venv/bin/python" convert.py')
+        write_study(published, self.folder)
 
     def begin(self, published: Published, *, is_trained: bool) -> list[Block]:
         """The page up to "5. Check it"; returns the rest."""
-        todo = steps(published)
+        todo = steps()
         while todo and "study_check" not in todo[0].text:
             block = todo.pop(0)
             if block.file:
