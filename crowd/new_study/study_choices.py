@@ -65,8 +65,8 @@ def make_new_study(wishes: Wishes, store: Store, progress: Progress, tell: Calla
         raise StudyError(f"{wishes.folder} is there already: name another folder.")
     if not SLUG.fullmatch(slug := wishes.folder.name):
         raise StudyError(
-            f"{slug!r} is to be the study's slug: 1 to 63 lower-case letters, digits, - and _. Name the "
-            "folder so."
+            f"{slug!r} is to be the study's slug: name the folder by 1 to 63 lower-case letters, digits, "
+            "hyphens and underscores."
         )
     classes = wishes.pictures.dataset.labels
     network = network_file(wishes.weights, wishes.network, wishes.input_px, len(wishes.labels or classes))

@@ -203,7 +203,7 @@ REFUSALS: dict[str, tuple[dict[str, str | None], str]] = {
 
 
 def test_the_folder_has_the_name_of_a_slug(made: Made, home: Path) -> None:
-    with pytest.raises(CommandError, match="'My study' is to be the study's slug: .* Name the folder so."):
+    with pytest.raises(CommandError, match="'My study' is to be the study's slug: name the folder by"):
         made("My study")
     assert not (home / "My study").exists()
 
