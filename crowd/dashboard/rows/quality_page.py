@@ -36,7 +36,7 @@ MET = {
     "straight_share_max": "Not one answer to all questions",
 }
 """A rule of screening by what those do who meet it."""
-PERIOD_HOURS = (1, 3, 6, 12, 24, 72, 168, 672)
+PERIOD_HOURS = (1 / 60, 1 / 12, 1 / 4, 1, 3, 6, 12, 24, 72, 168, 672)
 PERIODS_MAX = 48
 FILLED_AT_ONCE = 50
 """Sessions from before measures were kept: so many are worked out whenever the page is looked at."""
