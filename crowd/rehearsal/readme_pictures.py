@@ -71,7 +71,7 @@ def show(exhibit: Exhibit, url: str, browser: Browser, to: Path) -> list[Path]:
             if name in {"learning", "trial"}:
                 _reach_board(page)
             elif name == "planted":
-                shown = page.locator("#planted_cases")
+                shown = page.locator("#planted_cases figure")
                 if not shown.count():
                     continue  # The demo of another study has none.
             elif name == "report":

@@ -189,7 +189,7 @@ TABLE = "[design.perturbations]\n"
     [
         ('names = ["saturation", "contrast"]\nlight = [1.0]\nstrong = [6.0]', "a large change that changes"),
         ('names = ["rotation"]', "no perturbation 'rotation'"),
-        ("light = [3.0, 2.0]", "magnitudes must rise"),
+        ("light = [3.0, 2.0]", "Magnitudes must rise"),
         ("strong = [12.0]", "at most 10"),
         ('light_requires = "right"', "kept_and_correct"),
     ],

@@ -13,6 +13,7 @@ from tests.experiments.study_files.test_study_file import (
     PLAIN,
     UNADVISED,
     path,
+    problems,
     sentences,
     stimuli,
 )
@@ -73,8 +74,9 @@ def test_a_study_of_advice_is_in_order_and_its_texts_are_optional(path: Path) ->
 
 def test_the_accuracy_of_the_advice_is_declared_and_makes_a_whole_number_of_items(path: Path) -> None:
     assert advised(path, design={}) == {"design.advice_accuracy": " is missing"}
-    (told,) = advised(path, design={"advice_accuracy": 0.7, "test_items": 15}).values()
-    assert "0.7 of 15 test_items are 10.5 items" in told and "0.667 or 0.733" in told
+    odd = {"advice_accuracy": 0.7, "test_items": 15}
+    (told,) = problems(path, paradigm="assisted_decision", **{**ADVISED, "design": odd})
+    assert "0.7 of 15 test_items are 10.5 items" in told.limit and "0.667 or 0.733" in told.remedy
     for share in (0.667, 0.733, 0.0, 1.0, 1 / 3):
         assert advised(path, design={"advice_accuracy": share, "test_items": 15}) == {}, share
     assert set(advised(path, design={"advice_accuracy": 1.2})) == {"design.advice_accuracy"}

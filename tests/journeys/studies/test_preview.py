@@ -52,7 +52,7 @@ def test_it_opens_follows_and_leaves_nothing(page: Page, tmp_path: Path) -> None
         people.get_by_text("Written while it is looked at.").wait_for()
         line = path.read_text().splitlines().index("blocks = 2") + 1
         path.write_text(path.read_text().replace("blocks = 2", "blocks = 21"))
-        page.get_by_text(f"Line {line}.").wait_for()
+        page.get_by_text(f"line {line}:").wait_for()
         path.write_text(path.read_text().replace("blocks = 21", "blocks = 1"))
         page.locator("[role=alert]").wait_for(state="detached")
         assert list(tmp_path.glob("legible-preview-*"))
